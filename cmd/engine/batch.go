@@ -68,13 +68,15 @@ func batchCommand() *cobra.Command {
 			"  4  it has not ended in time, and goes on\n" +
 			"  5  it is not the plan that was previewed, or approvals are missing: nothing was changed",
 	}
-	cmd.AddCommand(batchStatusCommand(), batchPreviewCommand(), batchCommitCommand(), batchWaitCommand(), batchRollbackCommand())
+	cmd.AddCommand(batchStatusCommand(), batchPreviewCommand(), batchCommitCommand(), batchWaitCommand(),
+		batchRollbackCommand())
 	return cmd
 }
 
 // command makes a subcommand of a batch command. named: how many names it takes at
 // least; at most one.
-func (c *batchCmd) command(name, short string, named int, run func(ctx context.Context, batch string) error) *cobra.Command {
+func (c *batchCmd) command(name, short string, named int,
+	run func(ctx context.Context, batch string) error) *cobra.Command {
 	use, args := name+" BATCH", cobra.ExactArgs(1)
 	if named == 0 {
 		use, args = name+" [BATCH]", cobra.MaximumNArgs(1)
@@ -203,7 +205,8 @@ func (b *batch) state() string {
 func (c *batchCmd) batches(ctx context.Context, name string) ([]batch, error) {
 	condition, args := `ORDER BY b.outcome IS NOT NULL, b.since DESC LIMIT 100`, []any{}
 	if name != "" {
-		condition, args = `WHERE b.name = $1 OR b.id::text = $1 ORDER BY b.outcome IS NOT NULL, b.since DESC LIMIT 1`, []any{name}
+		condition, args = `WHERE b.name = $1 OR b.id::text = $1 ORDER BY b.outcome IS NOT NULL, b.since DESC LIMIT 1`,
+			[]any{name}
 	}
 	rows, err := c.conn.Query(ctx, batchQuery+condition, args...)
 	if err != nil {
@@ -211,14 +214,16 @@ func (c *batchCmd) batches(ctx context.Context, name string) ([]batch, error) {
 	}
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[batch])
 	if err == nil && name != "" && len(list) == 0 {
-		return nil, fmt.Errorf("there is no batch called %s, open or of the last seven days (engine batch status lists them)", name)
+		return nil, fmt.Errorf("there is no batch called %s, open or of the last seven days (engine batch status "+
+			"lists them)", name)
 	}
 	return list, err
 }
 
 func batchStatusCommand() *cobra.Command {
 	var c batchCmd
-	return c.command("status", "Say where a batch is; without one, list those that are open and those of the last seven days.", 0, func(ctx context.Context, name string) error {
+	return c.command("status", "Say where a batch is; without one, list those that are open and those of the last "+
+		"seven days.", 0, func(ctx context.Context, name string) error {
 		list, err := c.batches(ctx, name)
 		if err != nil {
 			return err
@@ -252,19 +257,20 @@ type plan struct {
 func batchPreviewCommand() *cobra.Command {
 	var c batchCmd
 	var code bool
-	cmd := c.command("preview", "Print what committing a batch would do, and the hash of that.", 1, func(ctx context.Context, name string) error {
-		p, err := c.preview(ctx, name)
-		if err != nil {
-			return err
-		}
-		if err := c.print(p, func() error { return p.write(c.out) }); err != nil {
-			return err
-		}
-		if code && len(p.Changes) > 0 {
-			return &exitError{exitDiffers, fmt.Errorf("%d changes", len(p.Changes))}
-		}
-		return nil
-	})
+	cmd := c.command("preview", "Print what committing a batch would do, and the hash of that.", 1,
+		func(ctx context.Context, name string) error {
+			p, err := c.preview(ctx, name)
+			if err != nil {
+				return err
+			}
+			if err := c.print(p, func() error { return p.write(c.out) }); err != nil {
+				return err
+			}
+			if code && len(p.Changes) > 0 {
+				return &exitError{exitDiffers, fmt.Errorf("%d changes", len(p.Changes))}
+			}
+			return nil
+		})
 	cmd.Flags().BoolVar(&code, "exit-code", false, "End with 2 if there is something to do.")
 	return cmd
 }
@@ -284,7 +290,8 @@ func (c *batchCmd) preview(ctx context.Context, name string) (*plan, error) {
 		if err := c.conn.QueryRow(ctx, `SELECT public.iasql_preview_hash()`).Scan(&p.Hash); err != nil {
 			return nil, err
 		}
-		rows, err := c.conn.Query(ctx, `SELECT action, direction, table_name, id, description, changes, reason FROM public.iasql_preview()`)
+		rows, err := c.conn.Query(ctx,
+			`SELECT action, direction, table_name, id, description, changes, reason FROM public.iasql_preview()`)
 		if err != nil {
 			return nil, err
 		}
@@ -292,7 +299,8 @@ func (c *batchCmd) preview(ctx context.Context, name string) (*plan, error) {
 			return nil, err
 		}
 		var after string
-		if err := c.conn.QueryRow(ctx, `SELECT public.iasql_preview_hash()`).Scan(&after); err != nil || after == p.Hash {
+		if err := c.conn.QueryRow(ctx, `SELECT public.iasql_preview_hash()`).Scan(&after); err != nil ||
+			after == p.Hash {
 			return p, err
 		}
 	}
@@ -316,7 +324,8 @@ func (p *plan) write(out io.Writer) error {
 			about = " (" + ch.Direction + ")"
 		}
 		fmt.Fprintf(out, "%s %s %s%s\n", marks[ch.Action], ch.Action, printable(what), about)
-		if ch.Reason != nil && (ch.Direction != "push" || ch.Action == "delete") { // it may say who has changed it in the cloud
+		// it may say who has changed it in the cloud
+		if ch.Reason != nil && (ch.Direction != "push" || ch.Action == "delete") {
 			fmt.Fprintf(out, "    %s\n", printable(*ch.Reason))
 		}
 		var columns map[string]map[string]any
@@ -327,12 +336,14 @@ func (p *plan) write(out io.Writer) error {
 			}
 			slices.Sort(names)
 			for _, name := range names {
-				fmt.Fprintf(out, "    %s: %s → %s\n", name, printable(compact(columns[name]["from"])), printable(compact(columns[name]["to"])))
+				fmt.Fprintf(out, "    %s: %s → %s\n", name, printable(compact(columns[name]["from"])),
+					printable(compact(columns[name]["to"])))
 			}
 		}
 		counts[ch.Action]++
 	}
-	_, err := fmt.Fprintf(out, "%d to create, %d to update, %d to replace, %d to delete\nhash %s\n", counts["create"], counts["update"], counts["replace"], counts["delete"], p.Hash)
+	_, err := fmt.Fprintf(out, "%d to create, %d to update, %d to replace, %d to delete\nhash %s\n", counts["create"],
+		counts["update"], counts["replace"], counts["delete"], p.Hash)
 	return err
 }
 
@@ -380,70 +391,80 @@ func (c *batchCmd) ended(ctx context.Context, id int64) error {
 func batchCommitCommand() *cobra.Command {
 	var c batchCmd
 	var message, hash, onError, onCancel string
-	cmd := c.command("commit", "Commit a batch, and wait until it is done.", 1, func(ctx context.Context, name string) error {
-		list, err := c.batches(ctx, name)
-		if err != nil {
-			return err
-		}
-		if _, err := c.conn.Exec(ctx, `CALL public.iasql_join($1)`, name); err != nil {
-			return err
-		}
-		if _, err := c.conn.Exec(ctx, `CALL public.iasql_commit(nullif($1, ''), nullif($2, ''), $3, $4)`, message, hash, onError, onCancel); err != nil {
-			return err
-		}
-		if err := c.ended(ctx, list[0].ID); err != nil {
-			return err
-		}
-		if len(c.warnings) > 0 {
-			return &exitError{exitKept, fmt.Errorf("committed, but for %d records: %s", len(c.warnings), strings.Join(c.warnings, "; "))}
-		}
-		return nil
-	})
+	cmd := c.command("commit", "Commit a batch, and wait until it is done.", 1,
+		func(ctx context.Context, name string) error {
+			list, err := c.batches(ctx, name)
+			if err != nil {
+				return err
+			}
+			if _, err := c.conn.Exec(ctx, `CALL public.iasql_join($1)`, name); err != nil {
+				return err
+			}
+			if _, err := c.conn.Exec(ctx, `CALL public.iasql_commit(nullif($1, ''), nullif($2, ''), $3, $4)`,
+				message, hash,
+				onError, onCancel); err != nil {
+				return err
+			}
+			if err := c.ended(ctx, list[0].ID); err != nil {
+				return err
+			}
+			if len(c.warnings) > 0 {
+				return &exitError{exitKept, fmt.Errorf("committed, but for %d records: %s", len(c.warnings),
+					strings.Join(c.warnings, "; "))}
+			}
+			return nil
+		})
 	flags := cmd.Flags()
-	flags.StringVar(&hash, "preview-hash", "", "Change nothing unless the plan still has this `hash`, as preview printed it.")
+	flags.StringVar(&hash, "preview-hash", "",
+		"Change nothing unless the plan still has this `hash`, as preview printed it.")
 	flags.StringVar(&message, "message", "", "Why it is done; kept in the audit log.")
-	flags.Var(newOneOf(&onError, "rollback", "keep"), "on-error", "What becomes of the rest if something fails for good.")
-	flags.Var(newOneOf(&onCancel, "continue", "rollback"), "on-cancel", "What becomes of the batch if this command is interrupted.")
+	flags.Var(newOneOf(&onError, "rollback", "keep"), "on-error",
+		"What becomes of the rest if something fails for good.")
+	flags.Var(newOneOf(&onCancel, "continue", "rollback"), "on-cancel",
+		"What becomes of the batch if this command is interrupted.")
 	return cmd
 }
 
 func batchWaitCommand() *cobra.Command {
 	var c batchCmd
 	var timeout time.Duration
-	cmd := c.command("wait", "Wait until a batch is closed, whoever commits it: 0 if it was committed.", 1, func(ctx context.Context, name string) error {
-		begun, said := time.Now(), ""
-		list, err := c.batches(ctx, name)
-		if err != nil {
-			return err
-		}
-		id := fmt.Sprint(list[0].ID) // of several of that name this one
-		for {
-			if list, err = c.batches(ctx, id); err != nil {
+	cmd := c.command("wait", "Wait until a batch is closed, whoever commits it: 0 if it was committed.", 1,
+		func(ctx context.Context, name string) error {
+			begun, said := time.Now(), ""
+			list, err := c.batches(ctx, name)
+			if err != nil {
 				return err
 			}
-			b := &list[0]
-			switch {
-			case b.Outcome != nil:
-				if err := c.ended(ctx, b.ID); err != nil {
+			id := fmt.Sprint(list[0].ID) // of several of that name this one
+			for {
+				if list, err = c.batches(ctx, id); err != nil {
 					return err
 				}
-				if *b.Outcome != "committed" {
-					return fmt.Errorf("batch %s was %s", b.called(), *b.Outcome)
+				b := &list[0]
+				switch {
+				case b.Outcome != nil:
+					if err := c.ended(ctx, b.ID); err != nil {
+						return err
+					}
+					if *b.Outcome != "committed" {
+						return fmt.Errorf("batch %s was %s", b.called(), *b.Outcome)
+					}
+					return nil
+				case time.Since(begun) > timeout:
+					return &exitError{exitGoesOn, fmt.Errorf("batch %s has not ended within %s: %s",
+						b.called(), timeout,
+						b.state())}
+				case b.state() != said && !c.JSON:
+					said = b.state()
+					fmt.Fprintf(c.out, "batch %s: %s\n", b.called(), said)
 				}
-				return nil
-			case time.Since(begun) > timeout:
-				return &exitError{exitGoesOn, fmt.Errorf("batch %s has not ended within %s: %s", b.called(), timeout, b.state())}
-			case b.state() != said && !c.JSON:
-				said = b.state()
-				fmt.Fprintf(c.out, "batch %s: %s\n", b.called(), said)
+				select {
+				case <-ctx.Done():
+					return &exitError{exitGoesOn, fmt.Errorf("batch %s goes on: %w", b.called(), context.Cause(ctx))}
+				case <-time.After(time.Second):
+				}
 			}
-			select {
-			case <-ctx.Done():
-				return &exitError{exitGoesOn, fmt.Errorf("batch %s goes on: %w", b.called(), context.Cause(ctx))}
-			case <-time.After(time.Second):
-			}
-		}
-	})
+		})
 	cmd.Flags().DurationVar(&timeout, "timeout", time.Hour, "How long to wait at most.")
 	return cmd
 }
@@ -451,19 +472,20 @@ func batchWaitCommand() *cobra.Command {
 func batchRollbackCommand() *cobra.Command {
 	var c batchCmd
 	var force bool
-	cmd := c.command("rollback", "Take back what a batch has changed.", 1, func(ctx context.Context, name string) error {
-		list, err := c.batches(ctx, name)
-		if err != nil {
-			return err
-		}
-		if _, err := c.conn.Exec(ctx, `CALL public.iasql_join($1)`, name); err != nil {
-			return err
-		}
-		if _, err := c.conn.Exec(ctx, `CALL public.iasql_rollback($1)`, force); err != nil {
-			return err
-		}
-		return c.ended(ctx, list[0].ID)
-	})
+	cmd := c.command("rollback", "Take back what a batch has changed.", 1,
+		func(ctx context.Context, name string) error {
+			list, err := c.batches(ctx, name)
+			if err != nil {
+				return err
+			}
+			if _, err := c.conn.Exec(ctx, `CALL public.iasql_join($1)`, name); err != nil {
+				return err
+			}
+			if _, err := c.conn.Exec(ctx, `CALL public.iasql_rollback($1)`, force); err != nil {
+				return err
+			}
+			return c.ended(ctx, list[0].ID)
+		})
 	cmd.Flags().BoolVar(&force, "force", false, "Also if somebody else has opened it.")
 	return cmd
 }

@@ -85,11 +85,13 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.Var(newOneOf(&level, "info", "debug", "warn", "error"), "log-level", "Least severe messages to log.")
 	fromEnv(flags, "log-level", "IASQL_LOG_LEVEL")
-	flags.Var(newOneOf(&format, "text", "json"), "log-format", "How to log: text for people, json for machines, one object a line.")
+	flags.Var(newOneOf(&format, "text", "json"), "log-format",
+		"How to log: text for people, json for machines, one object a line.")
 	fromEnv(flags, "log-format", "IASQL_LOG_FORMAT")
 	flags.BoolVar(&asJSON, "log-json", false, "The same as --log-format=json.")
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
-	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), batchCommand(), versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand())
+	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), batchCommand(),
+		versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand())
 	flags.SortFlags = false
 	return root
 }
@@ -119,7 +121,8 @@ type databaseFlag struct {
 }
 
 func (f *databaseFlag) declare(flags *pflag.FlagSet) {
-	flags.StringVar(&f.DatabaseURL, "database-url", "", "The database, as `postgres://user:password@host:port/name`; TLS as sslmode says.")
+	flags.StringVar(&f.DatabaseURL, "database-url", "",
+		"The database, as `postgres://user:password@host:port/name`; TLS as sslmode says.")
 	fromEnv(flags, "database-url", "DATABASE_URL")
 	flags.Lookup("database-url").Annotations[required] = []string{"true"}
 }
@@ -136,6 +139,7 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
 	flags.IntVar(&f.Concurrency, "concurrency", 16, "Operations of one cycle under way at once.")
 	fromEnv(flags, "concurrency", "IASQL_CONCURRENCY")
-	flags.BoolVar(&f.ReadOnly, "read-only", false, "Pull, and change nothing in the cloud: for a copy or a restored database.")
+	flags.BoolVar(&f.ReadOnly, "read-only", false,
+		"Pull, and change nothing in the cloud: for a copy or a restored database.")
 	fromEnv(flags, "read-only", "IASQL_READ_ONLY")
 }

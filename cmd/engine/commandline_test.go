@@ -44,20 +44,27 @@ func TestCommandLine(t *testing.T) {
 		env  map[string]string
 		want string // flags and values, then arguments
 	}{
-		{"serve --database-url=x", nil, "database-url=x migrate=true no-migrate=false accounts=16 concurrency=16 aws-endpoint= log-level=info log-format=text log-json=false"},
-		{"--log-level error serve --no-migrate", map[string]string{"DATABASE_URL": "y", "IASQL_ACCOUNTS": "3", "AWS_ENDPOINT_URL": "http://z"},
+		{"serve --database-url=x", nil,
+			"database-url=x migrate=true no-migrate=false accounts=16 concurrency=16 aws-endpoint= log-level=info " +
+				"log-format=text log-json=false"},
+		{"--log-level error serve --no-migrate",
+			map[string]string{"DATABASE_URL": "y", "IASQL_ACCOUNTS": "3", "AWS_ENDPOINT_URL": "http://z"},
 			"database-url=y no-migrate=true accounts=3 aws-endpoint=http://z log-level=error"},
-		{"serve --log-json --accounts 5 --migrate", map[string]string{"DATABASE_URL": "y", "IASQL_ACCOUNTS": "3", "IASQL_MIGRATE": "false", "IASQL_LOG_LEVEL": "warn", "IASQL_CONCURRENCY": ""},
+		{"serve --log-json --accounts 5 --migrate",
+			map[string]string{"DATABASE_URL": "y", "IASQL_ACCOUNTS": "3", "IASQL_MIGRATE": "false",
+				"IASQL_LOG_LEVEL": "warn", "IASQL_CONCURRENCY": ""},
 			"accounts=5 concurrency=16 migrate=true log-json=true log-level=warn"},
 		{"serve", map[string]string{"DATABASE_URL": "y", "IASQL_MIGRATE": "false"}, "migrate=false"},
 		{"dev --aws real --pg-port=0", map[string]string{"IASQL_AWS_PORT": "7"}, "aws=real pg-port=0 aws-port=7"},
 		{"dev", nil, "aws=moto pg-port=5433"},
 		{"dev --log-format json", nil, "log-format=json"},
 		{"dev", map[string]string{"IASQL_LOG_FORMAT": "json"}, "log-format=json"},
-		{"iam-policy aws_vpc --read-only aws_ec2 --assume-role a,b --assume-role c", nil, "read-only=true assume-role=[a,b,c] aws_vpc aws_ec2"},
+		{"iam-policy aws_vpc --read-only aws_ec2 --assume-role a,b --assume-role c", nil,
+			"read-only=true assume-role=[a,b,c] aws_vpc aws_ec2"},
 		{"docs -- -a b", nil, "-a b"},
 		{"doctor", nil, "database-url= only=all regions=[] modules=[] sample=20 deadline=5m0s json=false accounts=16"},
-		{"doctor --only database --regions a,b --modules aws_vpc --json", map[string]string{"DATABASE_URL": "y", "AWS_ENDPOINT_URL": "http://z"},
+		{"doctor --only database --regions a,b --modules aws_vpc --json",
+			map[string]string{"DATABASE_URL": "y", "AWS_ENDPOINT_URL": "http://z"},
 			"database-url=y aws-endpoint=http://z only=database regions=[a,b] modules=[aws_vpc] json=true"},
 	} {
 		flags, args, err := read(t, test.line, test.env)
@@ -112,7 +119,8 @@ func TestFlags(t *testing.T) {
 	var log *slog.Logger
 	root := engineCommand(&log)
 	root.InitDefaultHelpCmd()
-	without := []string{"help", "no-migrate", "read-only", "assume-role", "watch", "json", "only", "account", "regions", "modules", "sample", "deadline"}
+	without := []string{"help", "no-migrate", "read-only", "assume-role", "watch", "json", "only", "account", "regions",
+		"modules", "sample", "deadline"}
 	for _, cmd := range append(root.Commands(), root) {
 		seen := map[string]bool{}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
@@ -143,7 +151,8 @@ func TestLinkerLeavesOutWhatIsNotUsed(t *testing.T) {
 	}
 	t.Parallel()
 	// The linker marks the functions that may call any method (cmd/link, -dumpdep).
-	out, err := exec.Command("go", "build", "-o", filepath.Join(t.TempDir(), "engine"), "-ldflags=-dumpdep", ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(t.TempDir(), "engine"), "-ldflags=-dumpdep",
+		".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out[max(0, len(out)-2000):])
 	}

@@ -30,16 +30,19 @@ type devCmd struct {
 func devCommand(log **slog.Logger) *cobra.Command {
 	var c devCmd
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Run everything on this machine: a private PostgreSQL, an AWS emulator, the engine.", Args: cobra.NoArgs,
+		Use: "dev", Short: "Run everything on this machine: a private PostgreSQL, an AWS emulator, the engine.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), *log) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&c.DataDir, "data-dir", "", "Where the private database lives; by default a folder of the user's own.")
+	flags.StringVar(&c.DataDir, "data-dir", "",
+		"Where the private database lives; by default a folder of the user's own.")
 	fromEnv(flags, "data-dir", "IASQL_DATA_DIR")
 	flags.IntVar(&c.PGPort, "pg-port", 5433, "Port of the private database on 127.0.0.1; 0 picks a free one.")
 	fromEnv(flags, "pg-port", "IASQL_PG_PORT")
-	flags.Var(newOneOf(&c.AWS, "moto", "real"), "aws", "moto: start an AWS emulator. real: use AWS itself, with the credentials of this environment.")
+	flags.Var(newOneOf(&c.AWS, "moto", "real"), "aws",
+		"moto: start an AWS emulator. real: use AWS itself, with the credentials of this environment.")
 	fromEnv(flags, "aws", "IASQL_AWS")
 	flags.IntVar(&c.AWSPort, "aws-port", 0, "Port of the AWS emulator on 127.0.0.1; 0 picks a free one.")
 	fromEnv(flags, "aws-port", "IASQL_AWS_PORT")
@@ -78,7 +81,8 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 	var emulator <-chan struct{}
 	endpoint := c.AWSEndpoint
 	if endpoint == "" && c.AWS == "moto" {
-		moto, err := devenv.StartMoto(ctx, devenv.MotoOptions{Port: c.AWSPort, Progress: progress, LogFile: filepath.Join(dir, "moto.log")})
+		moto, err := devenv.StartMoto(ctx,
+			devenv.MotoOptions{Port: c.AWSPort, Progress: progress, LogFile: filepath.Join(dir, "moto.log")})
 		if err != nil {
 			return err
 		}
@@ -90,7 +94,8 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		defer stopCorrecting()
 		endpoint, emulator = corrected, moto.Done()
 		// The emulator takes any credentials; the SDK wants some.
-		for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"} {
+		for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing",
+			"AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true"} {
 			if os.Getenv(name) == "" {
 				if err := os.Setenv(name, value); err != nil {
 					return err
@@ -143,7 +148,8 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		// Before it is said that all is ready: whoever types at once would find the tables full of what is gone.
 		progress("following the emulator, which began empty")
 		if err := followEmulator(work, pg.AdminURL()); err != nil && work.Err() == nil {
-			log.Warn("the tables could not be told that the emulator has forgotten what it had; iasql_confirm('vanished') does it", "error", err)
+			log.Warn("the tables could not be told that the emulator has forgotten what it had; "+
+				"iasql_confirm('vanished') does it", "error", err)
 		}
 	}
 	said := "ready: " + pg.UserURL() // the first line: scripts wait for it
@@ -174,7 +180,8 @@ func followEmulator(ctx context.Context, url string) error {
 		return err
 	}
 	// A first cycle finds out what is gone, a second one carries out what has been said of it.
-	for _, statement := range []string{`SELECT public.iasql_sync_now()`, `SELECT public.iasql_confirm('vanished')`, `SELECT public.iasql_sync_now()`} {
+	for _, statement := range []string{`SELECT public.iasql_sync_now()`, `SELECT public.iasql_confirm('vanished')`,
+		`SELECT public.iasql_sync_now()`} {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err
 		}
@@ -206,6 +213,7 @@ func prepareUser(ctx context.Context, url string, emulator bool) error {
 	}
 	_, err = conn.Exec(ctx, `
 		UPDATE public.iasql_settings SET value = CASE WHEN $1 THEN $2 ELSE '60 seconds' END
-		WHERE name = 'consistency_window' AND value = CASE WHEN $1 THEN '60 seconds' ELSE $2 END`, emulator, shortWindow)
+		WHERE name = 'consistency_window' AND value = CASE WHEN $1 THEN '60 seconds' ELSE $2 END`, emulator,
+		shortWindow)
 	return err
 }

@@ -15,7 +15,8 @@ import (
 
 func docsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "docs DIR EXAMPLES", Short: "Write the modules' pages of the documentation.", Hidden: true, Args: cobra.ExactArgs(2),
+		Use: "docs DIR EXAMPLES", Short: "Write the modules' pages of the documentation.", Hidden: true,
+		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error { return docs(args[0], args[1]) },
 	}
 }

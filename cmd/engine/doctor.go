@@ -36,7 +36,8 @@ func doctorCommand(log **slog.Logger) *cobra.Command {
 	var c doctorCmd
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Examine an AWS account and a database before an engine works with them. Changes nothing.", Args: cobra.NoArgs,
-		Long: "Examine an AWS account and a database before an engine works with them, and print a report. Nothing is changed.\n" +
+		Long: "Examine an AWS account and a database before an engine works with them, and print a report. Nothing " +
+			"is changed.\n" +
 			"It ends with 0 if an engine may be started, warnings or not, and with 1 if something must be mended first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), *log, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -44,16 +45,20 @@ func doctorCommand(log **slog.Logger) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&c.DatabaseURL, "database-url", "", "The engine's login to its database; without it the database is not examined. `URL` as for serve.")
+	flags.StringVar(&c.DatabaseURL, "database-url", "",
+		"The engine's login to its database; without it the database is not examined. `URL` as for serve.")
 	fromEnv(flags, "database-url", "DATABASE_URL")
 	flags.StringVar(&c.AWSEndpoint, "aws-endpoint", "", "`URL` to send AWS calls to instead of to AWS.")
 	fromEnv(flags, "aws-endpoint", "AWS_ENDPOINT_URL")
-	flags.IntVar(&c.Accounts, "accounts", 16, "What serve is to be given: an engine's connections to the database depend on it.")
+	flags.IntVar(&c.Accounts, "accounts", 16,
+		"What serve is to be given: an engine's connections to the database depend on it.")
 	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
 	flags.Var(newOneOf(&c.Only, "all", "aws", "database"), "only", "Which side to examine.")
-	flags.StringVar(&c.Account, "account", "", "A `name` in the table aws_account, whose credentials are used; without it, those of this environment.")
+	flags.StringVar(&c.Account, "account", "",
+		"A `name` in the table aws_account, whose credentials are used; without it, those of this environment.")
 	flags.StringSliceVar(&c.Regions, "regions", nil, "Regions to read; all that are enabled if left out.")
-	flags.StringSliceVar(&c.Modules, "modules", nil, "Modules to read, with those they depend on. They must be readable. All are read if left out, and need not be.")
+	flags.StringSliceVar(&c.Modules, "modules", nil,
+		"Modules to read, with those they depend on. They must be readable. All are read if left out, and need not be.")
 	flags.IntVar(&c.Sample, "sample", 20, "Objects of each table and region that are read a second time; -1 for none.")
 	flags.DurationVar(&c.Deadline, "deadline", 5*time.Minute, "How long to work at most.")
 	flags.BoolVar(&c.JSON, "json", false, "Print the report as JSON.")
@@ -75,7 +80,8 @@ func (c *doctorCmd) run(ctx context.Context, log *slog.Logger, out, progress io.
 	if err != nil {
 		return err
 	}
-	clients := aws.New(aws.Options{Accounts: credentials, Endpoint: c.AWSEndpoint, Logger: log, Timeout: 30 * time.Second})
+	clients := aws.New(aws.Options{Accounts: credentials, Endpoint: c.AWSEndpoint, Logger: log,
+		Timeout: 30 * time.Second})
 	if options.Registry, err = allModules(clients); err != nil {
 		return err
 	}

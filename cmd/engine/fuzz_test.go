@@ -24,7 +24,8 @@ func FuzzEqual(f *testing.F) {
 		}
 	}
 	for i := range columns {
-		for _, pair := range [][2]string{{`[]`, `{}`}, {`null`, `[null]`}, {`{"a":[{"b":null}]}`, `{"a":{}}`}, {"a\nb", "b\na"}, {"", "."}, {`"x"`, `7`}, {`[{"Type":"forward"}]`, `[{"type":1}]`}} {
+		for _, pair := range [][2]string{{`[]`, `{}`}, {`null`, `[null]`}, {`{"a":[{"b":null}]}`, `{"a":{}}`},
+			{"a\nb", "b\na"}, {"", "."}, {`"x"`, `7`}, {`[{"Type":"forward"}]`, `[{"type":1}]`}} {
 			f.Add(uint16(i), pair[0], pair[1])
 		}
 	}

@@ -38,21 +38,29 @@ type httpFlags struct {
 
 func (f *httpFlags) declare(flags *pflag.FlagSet, address string) {
 	f.search = address != ""
-	flags.StringVar(&f.HTTP, "http", address, "`ADDR` to serve the console, /metrics, /healthz and /readyz at, such as 127.0.0.1:8787; none serves nothing.")
+	flags.StringVar(&f.HTTP, "http", address,
+		"`ADDR` to serve the console, /metrics, /healthz and /readyz at, such as 127.0.0.1:8787; none serves nothing.")
 	fromEnv(flags, "http", "IASQL_HTTP")
 	flags.StringVar(&f.HTTPCert, "http-cert", "", "`FILE` with the certificate, to serve over TLS.")
 	fromEnv(flags, "http-cert", "IASQL_HTTP_CERT")
 	flags.StringVar(&f.HTTPKey, "http-key", "", "`FILE` with the certificate's key.")
 	fromEnv(flags, "http-key", "IASQL_HTTP_KEY")
-	flags.BoolVar(&f.HTTPInsecure, "http-insecure", false, "Serve without TLS to other machines too: passwords then cross the network in clear.")
+	flags.BoolVar(&f.HTTPInsecure, "http-insecure", false,
+		"Serve without TLS to other machines too: passwords then cross the network in clear.")
 	fromEnv(flags, "http-insecure", "IASQL_HTTP_INSECURE")
-	flags.StringSliceVar(&f.HTTPName, "http-name", nil, "`NAME` that a console on this machine's own address is reached by as well, through a proxy.")
+	flags.StringSliceVar(&f.HTTPName, "http-name", nil,
+		"`NAME` that a console on this machine's own address is reached by as well, through a proxy.")
 	fromEnv(flags, "http-name", "IASQL_HTTP_NAME")
-	flags.StringVar(&f.HTTPTokenURL, "http-token-url", "", "`URL` with the name and password of a login without rights, which is a member of the roles that may sign in by iasql_console_token().")
+	flags.StringVar(&f.HTTPTokenURL, "http-token-url", "",
+		"`URL` with the name and password of a login without rights, which is a member of the roles that may sign in "+
+			"by iasql_console_token().")
 	fromEnv(flags, "http-token-url", "IASQL_HTTP_TOKEN_URL")
-	flags.StringVar(&f.HTTPMetrics, "http-metrics", "", "`ADDR` to serve /metrics, /healthz and /readyz at, in clear; the address of the console then has no /metrics.")
+	flags.StringVar(&f.HTTPMetrics, "http-metrics", "",
+		"`ADDR` to serve /metrics, /healthz and /readyz at, in clear; the address of the console then has no /metrics.")
 	fromEnv(flags, "http-metrics", "IASQL_HTTP_METRICS")
-	flags.StringSliceVar(&f.HTTPProxy, "http-trusted-proxy", nil, "`CIDR` of proxies before the console, whose X-Forwarded-For says who it is that signs in: attempts are then limited for each, not for the proxy.")
+	flags.StringSliceVar(&f.HTTPProxy, "http-trusted-proxy", nil,
+		"`CIDR` of proxies before the console, whose X-Forwarded-For says who it is that signs in: attempts are then "+
+			"limited for each, not for the proxy.")
 	fromEnv(flags, "http-trusted-proxy", "IASQL_HTTP_TRUSTED_PROXY")
 }
 
@@ -114,9 +122,11 @@ func (s *site) listenConsole() error {
 		if err != nil {
 			return fmt.Errorf("--http-cert %s: %w", f.HTTPCert, err)
 		}
-		s.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+		s.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"}}
 	case !s.loopback && !f.HTTPInsecure:
-		return fmt.Errorf("--http %s can be reached from other machines, and passwords would cross the network in clear: give --http-cert and --http-key, or bind it to 127.0.0.1, or say --http-insecure", f.HTTP)
+		return fmt.Errorf("--http %s can be reached from other machines, and passwords would cross the network in "+
+			"clear: give --http-cert and --http-key, or bind it to 127.0.0.1, or say --http-insecure", f.HTTP)
 	}
 	number, _ := strconv.Atoi(port) // what is no number Listen says
 	for attempt := 0; ; attempt++ {
@@ -150,7 +160,8 @@ func (s *site) url() string {
 }
 
 // serve serves a started engine until ctx ends.
-func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, m *metrics.Metrics, log *slog.Logger) error {
+func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, m *metrics.Metrics,
+	log *slog.Logger) error {
 	if s == nil {
 		return nil
 	}
@@ -163,7 +174,8 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	if s.listener == nil {
 		return nil
 	}
-	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil, Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
+	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
+		Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
 		TrustedProxies: s.proxies, Examples: aws.Examples}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
@@ -235,7 +247,8 @@ func (s *site) start(ctx context.Context, listener net.Listener, handler http.Ha
 	s.servers = append(s.servers, server)
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
-			log.Error("what is served by HTTP cannot be served any more", "address", listener.Addr().String(), "error", err)
+			log.Error("what is served by HTTP cannot be served any more", "address", listener.Addr().String(),
+				"error", err)
 		}
 	}()
 }

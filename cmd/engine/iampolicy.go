@@ -21,15 +21,20 @@ func iamPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "iam-policy [MODULE…]",
 		Short: "Print the IAM policy that modules need: least privilege, made from their own calls.",
-		Long: "Print the IAM policy that these modules and those that they depend on need, or all modules: least privilege, made from their own calls. " +
-			"Of a resource type, such as AWS::SES::Template, the account's registry says what its handlers need: it is asked with the credentials of the environment.",
+		Long: "Print the IAM policy that these modules and those that they depend on need, or all modules: least " +
+			"privilege, made from their own calls. " +
+			"Of a resource type, such as AWS::SES::Template, the account's registry says what its handlers need: it " +
+			"is asked with the credentials of the environment.",
 		RunE: func(cmd *cobra.Command, names []string) error { return iamPolicy(cmd.Context(), names, c) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&c.ReadOnly, "read-only", false, "Only what reads: enough for mode TRACK and for previews.")
-	flags.StringSliceVar(&c.Roles, "assume-role", nil, "`ARN` of a role that aws_account.role_arn names, which the engine's own credentials are to assume.")
-	flags.StringSliceVar(&c.Watch, "watch", nil, "`ARN` of a queue that aws_event_source names, or of a trail's folder (arn:aws:s3:::bucket/prefix): what reading it takes.")
+	flags.StringSliceVar(&c.Roles, "assume-role", nil,
+		"`ARN` of a role that aws_account.role_arn names, which the engine's own credentials are to assume.")
+	flags.StringSliceVar(&c.Watch, "watch", nil,
+		"`ARN` of a queue that aws_event_source names, or of a trail's folder (arn:aws:s3:::bucket/prefix): what "+
+			"reading it takes.")
 	return cmd
 }
 

@@ -62,9 +62,11 @@ func oneLine(err error) string {
 	var connect *pgconn.ConnectError
 	var pg *pgconn.PgError
 	switch {
-	case errors.As(err, &pg) && pg.Code == pgerrcode.InvalidAuthorizationSpecification && strings.Contains(pg.Message, "no encryption"):
+	case errors.As(err, &pg) && pg.Code == pgerrcode.InvalidAuthorizationSpecification &&
+		strings.Contains(pg.Message, "no encryption"):
 		return text + " (the server wants TLS: say sslmode=require, or verify-full, in DATABASE_URL)"
-	case errors.As(err, &pg) && pg.Code == pgerrcode.InvalidPassword, errors.As(err, &pg) && pg.Code == pgerrcode.InvalidAuthorizationSpecification:
+	case errors.As(err, &pg) && pg.Code == pgerrcode.InvalidPassword, errors.As(err, &pg) &&
+		pg.Code == pgerrcode.InvalidAuthorizationSpecification:
 		return text + " (check user and password in DATABASE_URL)"
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return text + " (create it: createdb, then engine migrate)"

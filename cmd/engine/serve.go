@@ -99,7 +99,9 @@ func migrateCommand(log **slog.Logger) *cobra.Command {
 		},
 	}
 	c.declare(cmd.Flags())
-	cmd.Flags().StringVar(&adminURL, "admin-url", "", "The same database as an administrator: prepares it first, and makes the login of --database-url. `URL` of a superuser, or of the owner with CREATEROLE.")
+	cmd.Flags().StringVar(&adminURL, "admin-url", "",
+		"The same database as an administrator: prepares it first, and makes the login of --database-url. `URL` of a "+
+			"superuser, or of the owner with CREATEROLE.")
 	fromEnv(cmd.Flags(), "admin-url", "IASQL_ADMIN_URL")
 	return cmd
 }
@@ -141,7 +143,8 @@ func status(ctx context.Context, url string) error {
 		{"sources of events", `SELECT account, name, coalesce(region, 'all regions'), state, events, dropped FROM public.iasql_event_sources ORDER BY 1, 2`},
 		{"modules", `SELECT module_name, module_version FROM public.iasql_modules_installed()`},
 		{"records by state", `SELECT state, review, count(*) FROM public.iasql_status GROUP BY 1, 2 ORDER BY 1, 2`},
-		{"records that need a person", `SELECT table_name, record_id, state, message FROM public.iasql_status WHERE review ORDER BY 1, 2 LIMIT 50`},
+		{"records that need a person",
+			`SELECT table_name, record_id, state, message FROM public.iasql_status WHERE review ORDER BY 1, 2 LIMIT 50`},
 		{"last cycles", `SELECT account, kind, to_char(started, 'YYYY-MM-DD HH24:MI:SS'), coalesce((ended - started)::text, 'running'), pushes, pulls, errors, coalesce(message, '') FROM public.iasql_cycles ORDER BY id DESC LIMIT 5`},
 	} {
 		if err := printQuery(ctx, conn, section.title, section.query); err != nil {

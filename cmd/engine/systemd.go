@@ -10,7 +10,8 @@ import (
 	"iasql/internal/engine"
 )
 
-// notifySystemd tells systemd that the engine works and then, until ctx ends, that it still gets on, as sd_notify(3) and
+// notifySystemd tells systemd that the engine works and then, until ctx ends, that it still gets on, as sd_notify(3)
+// and
 // WatchdogSec= of systemd.service(5) have it. Where systemd has not started the engine it does nothing.
 func notifySystemd(ctx context.Context, e *engine.Engine, log *slog.Logger) {
 	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {

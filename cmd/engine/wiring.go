@@ -47,7 +47,8 @@ func startTracing(ctx context.Context, log *slog.Logger) (tracer trace.Tracer, s
 }
 
 // engineOptions has the engine tell m and tracer, which may be nil, what it does.
-func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m *metrics.Metrics, tracer trace.Tracer) engine.Options {
+func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m *metrics.Metrics,
+	tracer trace.Tracer) engine.Options {
 	var calls func(aws.Attempt)
 	var cycles func(engine.Observation)
 	if m != nil {
@@ -66,7 +67,9 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool), ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer, Observe: calls})
+			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool),
+				ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer,
+				Observe: calls})
 			return allModules(clients)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {

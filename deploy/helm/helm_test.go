@@ -29,7 +29,8 @@ func read(t *testing.T, path string) []byte {
 //go:generate cp ../prometheus/iasql.rules.yml ../grafana/iasql.json iasql/files/
 func TestCopies(t *testing.T) {
 	t.Parallel()
-	for copied, original := range map[string]string{"iasql.rules.yml": "../prometheus/iasql.rules.yml", "iasql.json": "../grafana/iasql.json"} {
+	for copied, original := range map[string]string{"iasql.rules.yml": "../prometheus/iasql.rules.yml",
+		"iasql.json": "../grafana/iasql.json"} {
 		if !bytes.Equal(read(t, "iasql/files/"+copied), read(t, original)) {
 			t.Errorf("iasql/files/%s differs from %s: go generate ./deploy/helm", copied, original)
 		}
@@ -147,7 +148,8 @@ func TestRendered(t *testing.T) {
 	if got, want := kinds(plain), "Deployment PodDisruptionBudget Service ServiceAccount"; got != want {
 		t.Errorf("renders %s, want %s", got, want)
 	}
-	if got, want := kinds(all), "ConfigMap Deployment Ingress NetworkPolicy PodDisruptionBudget PrometheusRule Service ServiceAccount ServiceMonitor"; got != want {
+	if got, want := kinds(all), "ConfigMap Deployment Ingress NetworkPolicy PodDisruptionBudget PrometheusRule "+
+		"Service ServiceAccount ServiceMonitor"; got != want {
 		t.Errorf("renders %s, want %s", got, want)
 	}
 	for name, objects := range map[string]map[string]map[string]any{"plain": plain, "everything": all} {
@@ -161,7 +163,8 @@ func TestRendered(t *testing.T) {
 		is(t, container, []any{"ALL"}, "securityContext", "capabilities", "drop")
 		is(t, container, "/readyz", "readinessProbe", "httpGet", "path")
 		is(t, container, "/healthz", "livenessProbe", "httpGet", "path")
-		if at(container, "resources", "limits", "memory") == nil || at(container, "resources", "requests", "cpu") == nil {
+		if at(container, "resources", "limits", "memory") == nil ||
+			at(container, "resources", "requests", "cpu") == nil {
 			t.Errorf("%s: no resources", name)
 		}
 		if at(variable(container, "DATABASE_URL"), "valueFrom", "secretKeyRef", "name") == nil {
@@ -169,7 +172,9 @@ func TestRendered(t *testing.T) {
 		}
 		// The selectors find the pods.
 		labels := at(objects["Deployment"], "spec", "template", "metadata", "labels").(map[string]any)
-		for _, selector := range []any{at(objects["Deployment"], "spec", "selector", "matchLabels"), at(objects["Service"], "spec", "selector"), at(objects["PodDisruptionBudget"], "spec", "selector", "matchLabels")} {
+		for _, selector := range []any{at(objects["Deployment"], "spec", "selector", "matchLabels"),
+			at(objects["Service"], "spec", "selector"),
+			at(objects["PodDisruptionBudget"], "spec", "selector", "matchLabels")} {
 			for key, value := range selector.(map[string]any) {
 				if labels[key] != value {
 					t.Errorf("%s: a selector wants %s=%v", name, key, value)
@@ -183,7 +188,8 @@ func TestRendered(t *testing.T) {
 	if variable(container, "IASQL_HTTP_INSECURE") != nil {
 		t.Error("the console is served in clear by default")
 	}
-	is(t, plain["Service"], []any{map[string]any{"name": "metrics", "port": 8788, "targetPort": "metrics"}}, "spec", "ports")
+	is(t, plain["Service"], []any{map[string]any{"name": "metrics", "port": 8788, "targetPort": "metrics"}},
+		"spec", "ports")
 	if variable(container, "OTEL_EXPORTER_OTLP_ENDPOINT") != nil {
 		t.Error("traces are not off by default")
 	}
@@ -195,7 +201,8 @@ func TestRendered(t *testing.T) {
 	is(t, variable(container, "OTEL_EXPORTER_OTLP_ENDPOINT"), "http://collector:4318", "value")
 	is(t, variable(container, "OTEL_TRACES_SAMPLER_ARG"), "0.1", "value")
 	is(t, variable(container, "IASQL_MIGRATE"), "false", "value")
-	is(t, all["ServiceAccount"], "arn:aws:iam::123456789012:role/iasql", "metadata", "annotations", "eks.amazonaws.com/role-arn")
+	is(t, all["ServiceAccount"], "arn:aws:iam::123456789012:role/iasql", "metadata", "annotations",
+		"eks.amazonaws.com/role-arn")
 	// What an ingress routes is the console alone; metrics have a port of their own, and nothing skips a certificate.
 	is(t, all["Ingress"], "http", "spec", "rules", 0, "http", "paths", 0, "backend", "service", "port", "name")
 	is(t, variable(container, "IASQL_HTTP_METRICS"), ":8788", "value")

@@ -9,7 +9,8 @@ import (
 )
 
 var things = &modules.Table{Name: "thing", Doc: "Things.", Columns: []modules.Column{
-	{Name: "a", Type: modules.TypeText, Doc: "a"}, {Name: "b", Type: modules.TypeText, Doc: "b"}, {Name: "local", Type: modules.TypeText, Doc: "l", Local: true},
+	{Name: "a", Type: modules.TypeText, Doc: "a"}, {Name: "b", Type: modules.TypeText, Doc: "b"},
+	{Name: "local", Type: modules.TypeText, Doc: "l", Local: true},
 }}
 
 // TestFold plays any history of a record and checks the folded change against

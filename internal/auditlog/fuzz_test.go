@@ -17,10 +17,14 @@ func FuzzRow(f *testing.F) {
 	f.Add([]byte(`{"reference": "replaced:7", "number": 1}`))
 	f.Add([]byte(`{"reference": "object:vpc-1\u0000"}`))
 	column := func(name string, kind modules.Type) modules.Column { return modules.Column{Name: name, Type: kind} }
-	table := &modules.Table{Name: "t", Columns: []modules.Column{column("text", modules.TypeText), column("texts", modules.TypeTexts), column("json", modules.TypeJSON),
-		column("number", modules.TypeBigint), column("double", modules.TypeDouble), column("flag", modules.TypeBool), column("time", modules.TypeTime), column("cidr", modules.TypeCIDR),
-		{Name: "secret", Type: modules.TypeText, WriteOnly: true},
-		{Name: "reference", Type: modules.TypeBigint, References: &modules.Reference{Table: "t", Key: "text"}}}}
+	table := &modules.Table{Name: "t",
+		Columns: []modules.Column{column("text", modules.TypeText), column("texts", modules.TypeTexts),
+			column("json", modules.TypeJSON),
+			column("number", modules.TypeBigint), column("double", modules.TypeDouble),
+			column("flag", modules.TypeBool),
+			column("time", modules.TypeTime), column("cidr", modules.TypeCIDR),
+			{Name: "secret", Type: modules.TypeText, WriteOnly: true},
+			{Name: "reference", Type: modules.TypeBigint, References: &modules.Reference{Table: "t", Key: "text"}}}}
 	f.Fuzz(func(t *testing.T, image []byte) {
 		row, err := Row(table, image)
 		if err != nil || row == nil {

@@ -45,13 +45,15 @@ type notAnswer struct {
 }
 
 // Disbelieved ends the message about an answer that cannot be the cloud's.
-const Disbelieved = "Nothing is concluded from it. If it goes on, look at the endpoint (AWS_ENDPOINT_URL) and at the proxies on the way there"
+const Disbelieved = "Nothing is concluded from it. If it goes on, look at the endpoint (AWS_ENDPOINT_URL) and at the " +
+	"proxies on the way there"
 
 // Error says what was asked, of whom, what came, and what to look at.
 func (e *notAnswer) Error() string {
 	text := fmt.Sprintf("%s answered %s with %q, which is no answer to it: %s", e.host, e.operation, e.status, e.why)
 	if e.code == codeIncomplete {
-		text = fmt.Sprintf("%s answered %s with %q, and the answer is incomplete: %s", e.host, e.operation, e.status, e.why)
+		text = fmt.Sprintf("%s answered %s with %q, and the answer is incomplete: %s", e.host, e.operation,
+			e.status, e.why)
 	}
 	if e.beginning != "" {
 		text += fmt.Sprintf("; it begins %q", e.beginning)
@@ -151,7 +153,8 @@ func asError(e *notAnswer) error {
 // reader instead of members (the SDK's output structures; httpPayload with the streaming
 // trait in the services' models).
 var streaming = []string{
-	"CloudWatch Logs:GetLogObject", "CloudWatch Logs:StartLiveTail", "Kinesis:SubscribeToShard", "Lambda:InvokeWithResponseStream",
+	"CloudWatch Logs:GetLogObject", "CloudWatch Logs:StartLiveTail", "Kinesis:SubscribeToShard",
+	"Lambda:InvokeWithResponseStream",
 	"S3:GetObject", "S3:GetObjectAnnotation", "S3:GetObjectTorrent", "S3:SelectObjectContent",
 }
 
@@ -172,7 +175,8 @@ var nothings = map[string][]string{"S3:PutBucketPolicy": {"True"}}
 // empty reports whether the answer says nothing. To a read that is none.
 func (a *answer) empty() bool {
 	body := string(bytes.TrimSpace(a.body))
-	return body == "" || a.op.mutates && (body == "null" && !a.protocol.isXML() || slices.Contains(nothings[a.operation()], body))
+	return body == "" || a.op.mutates &&
+		(body == "null" && !a.protocol.isXML() || slices.Contains(nothings[a.operation()], body))
 }
 
 func (a *answer) streams() bool { return a.succeeded() && slices.Contains(streaming, a.operation()) }
@@ -258,14 +262,17 @@ func (a *answer) checkRoot() *notAnswer {
 	}
 	local := name[strings.LastIndex(name, ":")+1:]
 	if want := a.roots(); len(want) > 0 && !slices.Contains(want, local) {
-		return a.not(fmt.Sprintf("its root element is <%s>, not <%s>", printable(name, 60), strings.Join(want, "> or <")))
+		return a.not(fmt.Sprintf("its root element is <%s>, not <%s>", printable(name, 60),
+			strings.Join(want, "> or <")))
 	}
 	if strings.EqualFold(local, "html") {
 		return a.not("it is a page of HTML")
 	}
 	if !empty && !closes(a.body, name) {
 		ended := bytes.Contains(a.body, []byte("</"+name))
-		return a.incompleteOrNot(func() bool { return !ended }, "its root element has no end", "something follows its root element")
+		return a.incompleteOrNot(func() bool {
+			return !ended
+		}, "its root element has no end", "something follows its root element")
 	}
 	return nil
 }
@@ -350,7 +357,8 @@ var s3Roots = map[string]string{
 // has failed needs no form, and is tried again: AWS's own front ends say 503 in HTML.
 func (a *answer) checkError() *notAnswer {
 	switch {
-	case a.response.StatusCode >= 500 || a.response.StatusCode < 200 || a.response.StatusCode == http.StatusTooManyRequests:
+	case a.response.StatusCode >= 500 || a.response.StatusCode < 200 ||
+		a.response.StatusCode == http.StatusTooManyRequests:
 		return nil
 	case len(bytes.TrimSpace(a.body)) == 0:
 		return a.unsigned()
@@ -397,7 +405,8 @@ func (a *answer) not(why string) *notAnswer {
 // incomplete returns the error of an answer that ends too early. What there is of it is
 // not shown: it is the account's.
 func (a *answer) incomplete(why string) *notAnswer {
-	return &notAnswer{code: codeIncomplete, operation: a.operation(), host: a.request.URL.Host, status: a.response.Status, why: why}
+	return &notAnswer{code: codeIncomplete, operation: a.operation(), host: a.request.URL.Host,
+		status: a.response.Status, why: why}
 }
 
 // printable returns the beginning of a text without what a terminal would obey.
@@ -424,7 +433,8 @@ func (op *operation) formed(ctx context.Context, in middleware.DeserializeInput,
 	}
 	a := op.answer
 	op.answer = nil // which is long
-	if !a.succeeded() || a.streams() || a.request.Method == http.MethodHead || slices.Contains(payloads, a.operation()) {
+	if !a.succeeded() || a.streams() || a.request.Method == http.MethodHead ||
+		slices.Contains(payloads, a.operation()) {
 		return out, metadata, nil
 	}
 	return out, metadata, asError(a.checkOutput(reflect.ValueOf(out.Result)))

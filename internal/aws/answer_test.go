@@ -45,9 +45,11 @@ func inQuery() []exchange {
 		{"ec2 read", func(ctx context.Context, cfg awssdk.Config) error {
 			_, err := ec2.NewFromConfig(cfg).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 			return err
-		}, `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<DescribeVpcsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><vpcSet/></DescribeVpcsResponse>`, requestID, false},
+		}, `<?xml version="1.0" encoding="UTF-8"?>` + "\n" +
+			`<DescribeVpcsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><vpcSet/></DescribeVpcsResponse>`, requestID, false},
 		{"ec2 mutation", func(ctx context.Context, cfg awssdk.Config) error {
-			_, err := ec2.NewFromConfig(cfg).CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: awssdk.String("10.0.0.0/16")})
+			_, err := ec2.NewFromConfig(cfg).CreateVpc(ctx,
+				&ec2.CreateVpcInput{CidrBlock: awssdk.String("10.0.0.0/16")})
 			return err
 		}, `<CreateVpcResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><vpc><vpcId>vpc-1</vpcId></vpc></CreateVpcResponse>`, requestID, true},
 		{"query read", func(ctx context.Context, cfg awssdk.Config) error {
@@ -57,7 +59,8 @@ func inQuery() []exchange {
 		{"query mutation without a result", func(ctx context.Context, cfg awssdk.Config) error {
 			_, err := iam.NewFromConfig(cfg).DeleteUser(ctx, &iam.DeleteUserInput{UserName: awssdk.String("u")})
 			return err
-		}, `<DeleteUserResponse><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></DeleteUserResponse>`, requestID, true},
+		}, `<DeleteUserResponse><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></DeleteUserResponse>`,
+			requestID, true},
 	}
 }
 
@@ -77,7 +80,9 @@ func inJSON() []exchange {
 			return err
 		}, `{"Functions": []}`, requestID, false},
 		{"rest json mutation", func(ctx context.Context, cfg awssdk.Config) error {
-			_, err := lambda.NewFromConfig(cfg).CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: awssdk.String("f"), Role: awssdk.String("r"), Code: &lambdatypes.FunctionCode{ZipFile: []byte("z")}})
+			_, err := lambda.NewFromConfig(cfg).CreateFunction(ctx,
+				&lambda.CreateFunctionInput{FunctionName: awssdk.String("f"), Role: awssdk.String("r"),
+					Code: &lambdatypes.FunctionCode{ZipFile: []byte("z")}})
 			return err
 		}, `{"FunctionName": "f"}`, requestID, true},
 		{"cbor read", func(ctx context.Context, cfg awssdk.Config) error {
@@ -100,7 +105,8 @@ func inRESTXML() []exchange {
 		{"s3 location", func(ctx context.Context, cfg awssdk.Config) error {
 			_, err := s3Of(cfg).GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: bucket})
 			return err
-		}, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></LocationConstraint>`, requestID, false},
+		}, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></LocationConstraint>`,
+			requestID, false},
 		{"s3 policy", func(ctx context.Context, cfg awssdk.Config) error {
 			_, err := s3Of(cfg).GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: bucket})
 			return err
@@ -114,8 +120,10 @@ func inRESTXML() []exchange {
 			return err
 		}, `<DistributionList><Marker></Marker><MaxItems>100</MaxItems><IsTruncated>false</IsTruncated><Quantity>0</Quantity></DistributionList>`, requestID, false},
 		{"cloudfront mutation", func(ctx context.Context, cfg awssdk.Config) error {
-			_, err := cloudfront.NewFromConfig(cfg).CreateOriginAccessControl(ctx, &cloudfront.CreateOriginAccessControlInput{OriginAccessControlConfig: &cftypes.OriginAccessControlConfig{
-				Name: awssdk.String("n"), OriginAccessControlOriginType: "s3", SigningBehavior: "always", SigningProtocol: "sigv4"}})
+			_, err := cloudfront.NewFromConfig(cfg).CreateOriginAccessControl(ctx,
+				&cloudfront.CreateOriginAccessControlInput{OriginAccessControlConfig: &cftypes.OriginAccessControlConfig{
+					Name: awssdk.String("n"), OriginAccessControlOriginType: "s3", SigningBehavior: "always",
+					SigningProtocol: "sigv4"}})
 			return err
 		}, `<OriginAccessControl><Id>E1</Id></OriginAccessControl>`, requestID, true},
 	}
@@ -133,7 +141,8 @@ func configOf(t *testing.T, url string) (cfg awssdk.Config) {
 	return cfg
 }
 
-const page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in<br>to go on</body></html>"
+const page = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in<br>to go " +
+	"on</body></html>"
 
 // What is no answer of an operation is unknown to a read, and in doubt to a mutation, in
 // every protocol (R29).
@@ -143,21 +152,22 @@ func TestAnswerHasToBeOne(t *testing.T) {
 	for _, x := range exchanges() {
 		good := func(change func(string) string) http.HandlerFunc { return status(200, change(x.good), x.header...) }
 		bad := map[string]http.HandlerFunc{
-			"html":            status(200, page, html...),
-			"html, as said":   status(200, page, x.header...),
-			"well-formed":     status(200, "<html><body/></html>", x.header...),
-			"other root":      status(200, "<ListThingsResponse><ListThingsResult/></ListThingsResponse>", x.header...),
-			"empty":           status(200, "", html...),
-			"blank":           status(200, " \n", html...),
-			"text":            status(200, "OK", x.header...),
-			"array":           status(200, "[]", x.header...),
-			"string":          status(200, `"ok"`, x.header...),
-			"null":            status(200, "null", x.header...),
-			"other's object":  status(200, `{"status": "up"}`, x.header...),
-			"html 404":        status(404, page, html...),
-			"html 403":        status(403, page, html...),
-			"empty 404":       status(404, ""),
-			"json 404":        status(404, `{"message": "no Route matched with those values"}`, "Content-Type", "application/json"),
+			"html":           status(200, page, html...),
+			"html, as said":  status(200, page, x.header...),
+			"well-formed":    status(200, "<html><body/></html>", x.header...),
+			"other root":     status(200, "<ListThingsResponse><ListThingsResult/></ListThingsResponse>", x.header...),
+			"empty":          status(200, "", html...),
+			"blank":          status(200, " \n", html...),
+			"text":           status(200, "OK", x.header...),
+			"array":          status(200, "[]", x.header...),
+			"string":         status(200, `"ok"`, x.header...),
+			"null":           status(200, "null", x.header...),
+			"other's object": status(200, `{"status": "up"}`, x.header...),
+			"html 404":       status(404, page, html...),
+			"html 403":       status(403, page, html...),
+			"empty 404":      status(404, ""),
+			"json 404": status(404, `{"message": "no Route matched with those values"}`, "Content-Type",
+				"application/json"),
 			"other's xml 404": status(404, `<Fault><Code>NoSuchThing</Code></Fault>`, "Content-Type", "text/xml"),
 		}
 		if x.name != "cbor read" { // its decoder is the SDK's
@@ -178,14 +188,17 @@ func TestAnswerHasToBeOne(t *testing.T) {
 				if !errors.As(err, &e) || e.Class != want || requests != 1 && e.Code == codeNotAnswer {
 					t.Fatalf("%d requests, %v of class %v, want %v", requests, err, modules.ClassOf(err), want)
 				}
-				if e.Code == codeNotAnswer && (!strings.Contains(e.Message, "127.0.0.1:") || !strings.Contains(e.Message, "AWS_ENDPOINT_URL")) {
+				if e.Code == codeNotAnswer && (!strings.Contains(e.Message, "127.0.0.1:") ||
+					!strings.Contains(e.Message, "AWS_ENDPOINT_URL")) {
 					t.Errorf("the message does not say whom was asked, and what to look at: %s", e.Message)
 				}
 			})
 		}
 		t.Run(x.name+"/good", func(t *testing.T) {
 			t.Parallel()
-			for _, change := range []func(string) string{func(s string) string { return s }, func(s string) string { return s + "\n" }} {
+			for _, change := range []func(string) string{func(s string) string {
+				return s
+			}, func(s string) string { return s + "\n" }} {
 				if x.name == "cbor read" {
 					change = func(s string) string { return s }
 				}
@@ -223,7 +236,8 @@ func TestAnswerHasToBeWhole(t *testing.T) {
 				}
 				for _, answer := range []http.HandlerFunc{whole, short} {
 					_, err := outcome(t, x, answer)
-					if want := map[bool]modules.Class{true: modules.MayHaveHappened, false: modules.Transient}[x.mutates]; err == nil || modules.ClassOf(err) != want {
+					if want := map[bool]modules.Class{true: modules.MayHaveHappened,
+						false: modules.Transient}[x.mutates]; err == nil || modules.ClassOf(err) != want {
 						t.Errorf("cut to %q: %v of class %v, want %v", x.good[:cut], err, modules.ClassOf(err), want)
 					}
 				}
@@ -241,7 +255,8 @@ func TestWhatCameInsteadIsShown(t *testing.T) {
 		"aws_secret_access_key=" + secretKey + " and so on": mask,
 	} {
 		_, err := outcome(t, x, status(200, answer, requestID...))
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secretKey) || strings.ContainsAny(err.Error(), "\x1b\x07\n") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secretKey) ||
+			strings.ContainsAny(err.Error(), "\x1b\x07\n") {
 			t.Errorf("%q is told as %v, want %q in it", answer, err, want)
 		}
 	}
@@ -252,7 +267,9 @@ func TestWhatCameInsteadIsShown(t *testing.T) {
 func TestAnswersWithoutBody(t *testing.T) {
 	t.Parallel()
 	object := exchange{call: func(ctx context.Context, cfg awssdk.Config) error {
-		out, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).GetObject(ctx, &s3.GetObjectInput{Bucket: awssdk.String("b"), Key: awssdk.String("k")})
+		out, err := s3.NewFromConfig(cfg, func(o *s3.Options) {
+			o.UsePathStyle = true
+		}).GetObject(ctx, &s3.GetObjectInput{Bucket: awssdk.String("b"), Key: awssdk.String("k")})
 		if err != nil {
 			return err
 		}
@@ -263,11 +280,15 @@ func TestAnswersWithoutBody(t *testing.T) {
 		return err
 	}}
 	head := exchange{call: func(ctx context.Context, cfg awssdk.Config) error {
-		_, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: awssdk.String("b")})
+		_, err := s3.NewFromConfig(cfg, func(o *s3.Options) {
+			o.UsePathStyle = true
+		}).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: awssdk.String("b")})
 		return err
 	}}
 	put := exchange{mutates: true, call: func(ctx context.Context, cfg awssdk.Config) error {
-		_, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: awssdk.String("b")})
+		_, err := s3.NewFromConfig(cfg, func(o *s3.Options) {
+			o.UsePathStyle = true
+		}).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: awssdk.String("b")})
 		return err
 	}}
 	for name, test := range map[string]struct {
@@ -279,13 +300,15 @@ func TestAnswersWithoutBody(t *testing.T) {
 		}
 		requests, err := outcome(t, test.x, status(200, test.body))
 		if want := map[bool]modules.Class{true: modules.MayHaveHappened, false: modules.Transient}[test.x.mutates]; !HasCode(err, codeNotAnswer) || modules.ClassOf(err) != want || requests != 1 {
-			t.Errorf("%s without a request's id: %d requests, %v of class %v, want %v", name, requests, err, modules.ClassOf(err), want)
+			t.Errorf("%s without a request's id: %d requests, %v of class %v, want %v", name, requests, err,
+				modules.ClassOf(err), want)
 		}
 	}
 	if _, err := outcome(t, head, status(404, "")); !HasCode(err, codeNotAnswer) || IsNotFound(err) {
 		t.Errorf("a proxy's 404 to HEAD: %v", err)
 	}
-	if _, err := outcome(t, put, status(200, page, requestID...)); modules.ClassOf(err) != modules.MayHaveHappened || !HasCode(err, codeNotAnswer) {
+	if _, err := outcome(t, put, status(200, page, requestID...)); modules.ClassOf(err) != modules.MayHaveHappened ||
+		!HasCode(err, codeNotAnswer) {
 		t.Errorf("HTML to a creation that answers nothing: %v", err)
 	}
 }

@@ -80,11 +80,13 @@ func status(code int, body string, header ...string) http.HandlerFunc {
 // The error shapes of the three protocols ("Error responses": EC2 query, S3
 // REST XML, AWS JSON).
 func ec2Error(code int, name, message string, header ...string) http.HandlerFunc {
-	return status(code, "<Response><Errors><Error><Code>"+name+"</Code><Message>"+message+"</Message></Error></Errors><RequestID>r</RequestID></Response>", header...)
+	return status(code, "<Response><Errors><Error><Code>"+name+"</Code><Message>"+message+
+		"</Message></Error></Errors><RequestID>r</RequestID></Response>", header...)
 }
 
 func s3Error(code int, name, message string, header ...string) http.HandlerFunc {
-	return status(code, "<Error><Code>"+name+"</Code><Message>"+message+"</Message><RequestId>r</RequestId></Error>", header...)
+	return status(code, "<Error><Code>"+name+"</Code><Message>"+message+"</Message><RequestId>r</RequestId></Error>",
+		header...)
 }
 
 func sqsError(code int, name, query string) http.HandlerFunc {
@@ -106,7 +108,8 @@ func cutBody(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	conn, buf, err := w.(http.Hijacker).Hijack()
 	if err == nil {
-		fmt.Fprint(buf, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 5000\r\n\r\n<CreateVpcResponse><vpc><vpcId>vpc-1</vp")
+		fmt.Fprint(buf, "HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: "+
+			"5000\r\n\r\n<CreateVpcResponse><vpc><vpcId>vpc-1</vp")
 		buf.Flush()
 		conn.Close()
 	}
@@ -204,30 +207,47 @@ func TestClassification(t *testing.T) {
 		code     string
 		requests int
 	}{
-		{"ec2 throttles a read", ec2Read, ec2Error(503, "RequestLimitExceeded", "slow"), modules.Throttled, "RequestLimitExceeded", all},
-		{"ec2 throttles a mutation", ec2Mutation, ec2Error(503, "RequestLimitExceeded", "slow"), modules.Throttled, "RequestLimitExceeded", all},
-		{"ec2 other throttling", ec2Mutation, ec2Error(400, "ThrottlingException", "slow"), modules.Throttled, "ThrottlingException", all},
-		{"ec2 not found", ec2Read, ec2Error(400, "InvalidVpcID.NotFound", "no"), modules.NotFound, "InvalidVpcID.NotFound", 1},
-		{"ec2 malformed", ec2Read, ec2Error(400, "InvalidVpcID.Malformed", "no"), modules.Invalid, "InvalidVpcID.Malformed", 1},
-		{"ec2 duplicate", ec2Mutation, ec2Error(400, "InvalidGroup.Duplicate", "no"), modules.Exists, "InvalidGroup.Duplicate", 1},
-		{"ec2 conflict", ec2Mutation, ec2Error(400, "InvalidSubnet.Conflict", "no"), modules.Exists, "InvalidSubnet.Conflict", 1},
-		{"ec2 dependency", ec2Mutation, ec2Error(400, "DependencyViolation", "no"), modules.Dependency, "DependencyViolation", 1},
+		{"ec2 throttles a read", ec2Read, ec2Error(503, "RequestLimitExceeded", "slow"), modules.Throttled,
+			"RequestLimitExceeded", all},
+		{"ec2 throttles a mutation", ec2Mutation, ec2Error(503, "RequestLimitExceeded", "slow"), modules.Throttled,
+			"RequestLimitExceeded", all},
+		{"ec2 other throttling", ec2Mutation, ec2Error(400, "ThrottlingException", "slow"), modules.Throttled,
+			"ThrottlingException", all},
+		{"ec2 not found", ec2Read, ec2Error(400, "InvalidVpcID.NotFound", "no"), modules.NotFound,
+			"InvalidVpcID.NotFound", 1},
+		{"ec2 malformed", ec2Read, ec2Error(400, "InvalidVpcID.Malformed", "no"), modules.Invalid,
+			"InvalidVpcID.Malformed", 1},
+		{"ec2 duplicate", ec2Mutation, ec2Error(400, "InvalidGroup.Duplicate", "no"), modules.Exists,
+			"InvalidGroup.Duplicate", 1},
+		{"ec2 conflict", ec2Mutation, ec2Error(400, "InvalidSubnet.Conflict", "no"), modules.Exists,
+			"InvalidSubnet.Conflict", 1},
+		{"ec2 dependency", ec2Mutation, ec2Error(400, "DependencyViolation", "no"), modules.Dependency,
+			"DependencyViolation", 1},
 		{"ec2 quota", ec2Mutation, ec2Error(400, "VpcLimitExceeded", "no"), modules.Quota, "VpcLimitExceeded", 1},
-		{"ec2 denied", ec2Mutation, ec2Error(403, "UnauthorizedOperation", "no"), modules.Denied, "UnauthorizedOperation", 1},
+		{"ec2 denied", ec2Mutation, ec2Error(403, "UnauthorizedOperation", "no"), modules.Denied,
+			"UnauthorizedOperation", 1},
 		{"ec2 wrong key", ec2Read, ec2Error(401, "AuthFailure", "no"), modules.Denied, "AuthFailure", 1},
 		{"ec2 expired", ec2Read, ec2Error(400, "RequestExpired", "no"), modules.Denied, "RequestExpired", 1},
-		{"ec2 invalid", ec2Mutation, ec2Error(400, "InvalidParameterValue", "no"), modules.Invalid, "InvalidParameterValue", 1},
-		{"ec2 capacity", ec2Read, ec2Error(500, "InsufficientInstanceCapacity", "no"), modules.Transient, "InsufficientInstanceCapacity", all},
+		{"ec2 invalid", ec2Mutation, ec2Error(400, "InvalidParameterValue", "no"), modules.Invalid,
+			"InvalidParameterValue", 1},
+		{"ec2 capacity", ec2Read, ec2Error(500, "InsufficientInstanceCapacity", "no"), modules.Transient,
+			"InsufficientInstanceCapacity", all},
 		{"ec2 fails a read", ec2Read, ec2Error(500, "InternalError", "no"), modules.Transient, "InternalError", all},
-		{"ec2 fails a mutation", ec2Mutation, ec2Error(500, "InternalError", "no"), modules.MayHaveHappened, "InternalError", 1},
-		{"ec2 unavailable, mutation", ec2Mutation, ec2Error(503, "Unavailable", "no"), modules.MayHaveHappened, "Unavailable", 1},
+		{"ec2 fails a mutation", ec2Mutation, ec2Error(500, "InternalError", "no"), modules.MayHaveHappened,
+			"InternalError", 1},
+		{"ec2 unavailable, mutation", ec2Mutation, ec2Error(503, "Unavailable", "no"), modules.MayHaveHappened,
+			"Unavailable", 1},
 		{"a proxy fails a read", ec2Read, status(502, "<html>bad gateway</html>"), modules.Transient, "", all},
-		{"a proxy fails a mutation", ec2Mutation, status(502, "<html>bad gateway</html>"), modules.MayHaveHappened, "", 1},
+		{"a proxy fails a mutation", ec2Mutation, status(502, "<html>bad gateway</html>"),
+			modules.MayHaveHappened, "", 1},
 		{"a proxy knows nothing", ec2Read, status(404, "<html>not found</html>"), modules.Transient, "NotAnAnswer", 1},
-		{"a proxy knows nothing, mutation", ec2Mutation, status(404, "<html>not found</html>"), modules.MayHaveHappened, "NotAnAnswer", 1},
+		{"a proxy knows nothing, mutation", ec2Mutation, status(404, "<html>not found</html>"), modules.MayHaveHappened,
+			"NotAnAnswer", 1},
 
-		{"s3 slow down", s3Mutation, s3Error(503, "SlowDown", "Please reduce your request rate."), modules.Throttled, "SlowDown", all},
-		{"s3 slow down by text", s3Mutation, s3Error(503, "ServiceUnavailable", "Please reduce your request rate."), modules.Throttled, "ServiceUnavailable", all},
+		{"s3 slow down", s3Mutation, s3Error(503, "SlowDown", "Please reduce your request rate."), modules.Throttled,
+			"SlowDown", all},
+		{"s3 slow down by text", s3Mutation, s3Error(503, "ServiceUnavailable", "Please reduce your request rate."),
+			modules.Throttled, "ServiceUnavailable", all},
 		{"s3 no bucket", s3Read, s3Error(404, "NoSuchBucket", "no"), modules.NotFound, "NoSuchBucket", 1},
 		{"s3 no policy", s3Read, s3Error(404, "NoSuchBucketPolicy", "no"), modules.NotFound, "NoSuchBucketPolicy", 1},
 		{"s3 head not found", s3Head, status(404, "", "x-amz-request-id", "R"), modules.NotFound, "NotFound", 1},
@@ -235,29 +255,45 @@ func TestClassification(t *testing.T) {
 		{"s3 head elsewhere", s3Head, status(301, "", "x-amz-request-id", "R"), modules.Invalid, "MovedPermanently", 1},
 		{"s3 not empty", s3Mutation, s3Error(409, "BucketNotEmpty", "no"), modules.Dependency, "BucketNotEmpty", 1},
 		{"s3 aborted", s3Mutation, s3Error(409, "OperationAborted", "no"), modules.Dependency, "OperationAborted", 1},
-		{"s3 own", s3Mutation, s3Error(409, "BucketAlreadyOwnedByYou", "no"), modules.Exists, "BucketAlreadyOwnedByYou", 1},
-		{"s3 somebody's", s3Mutation, s3Error(409, "BucketAlreadyExists", "no"), modules.Invalid, "BucketAlreadyExists", 1},
+		{"s3 own", s3Mutation, s3Error(409, "BucketAlreadyOwnedByYou", "no"), modules.Exists,
+			"BucketAlreadyOwnedByYou", 1},
+		{"s3 somebody's", s3Mutation, s3Error(409, "BucketAlreadyExists", "no"), modules.Invalid,
+			"BucketAlreadyExists", 1},
 		{"s3 too many", s3Mutation, s3Error(400, "TooManyBuckets", "no"), modules.Quota, "TooManyBuckets", 1},
 		{"s3 denied", s3Read, s3Error(403, "AccessDenied", "no"), modules.Denied, "AccessDenied", 1},
 		{"s3 archived", s3Read, s3Error(403, "InvalidObjectState", "no"), modules.Dependency, "InvalidObjectState", 1},
-		{"s3 does not have it, read", s3Read, s3Error(501, "NotImplemented", "no"), modules.Invalid, "NotImplemented", 1},
-		{"s3 does not have it, mutation", s3Mutation, s3Error(501, "NotImplemented", "no"), modules.Invalid, "NotImplemented", 1},
+		{"s3 does not have it, read", s3Read, s3Error(501, "NotImplemented", "no"), modules.Invalid,
+			"NotImplemented", 1},
+		{"s3 does not have it, mutation", s3Mutation, s3Error(501, "NotImplemented", "no"), modules.Invalid,
+			"NotImplemented", 1},
 		{"s3 expired", s3Read, s3Error(400, "ExpiredToken", "no"), modules.Denied, "ExpiredToken", 1},
-		{"s3 expired, mutation", s3Mutation, s3Error(400, "ExpiredToken", "no"), modules.Transient, "ExpiredToken", all},
-		{"s3 signature", s3Read, s3Error(403, "SignatureDoesNotMatch", "no"), modules.Denied, "SignatureDoesNotMatch", 1},
+		{"s3 expired, mutation", s3Mutation, s3Error(400, "ExpiredToken", "no"), modules.Transient,
+			"ExpiredToken", all},
+		{"s3 signature", s3Read, s3Error(403, "SignatureDoesNotMatch", "no"), modules.Denied,
+			"SignatureDoesNotMatch", 1},
 		{"s3 malformed", s3Mutation, s3Error(400, "MalformedPolicy", "no"), modules.Invalid, "MalformedPolicy", 1},
-		{"s3 fails a mutation", s3Mutation, s3Error(500, "InternalError", "no"), modules.MayHaveHappened, "InternalError", 1},
-		{"s3 timeout, mutation", s3Mutation, s3Error(400, "RequestTimeout", "no"), modules.MayHaveHappened, "RequestTimeout", 1},
+		{"s3 fails a mutation", s3Mutation, s3Error(500, "InternalError", "no"), modules.MayHaveHappened,
+			"InternalError", 1},
+		{"s3 timeout, mutation", s3Mutation, s3Error(400, "RequestTimeout", "no"), modules.MayHaveHappened,
+			"RequestTimeout", 1},
 		{"s3 timeout, read", s3Read, s3Error(400, "RequestTimeout", "no"), modules.Transient, "RequestTimeout", all},
 
-		{"sqs not found", sqsRead, sqsError(400, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"), modules.NotFound, "AWS.SimpleQueueService.NonExistentQueue", 1},
-		{"sqs exists", sqsMutation, sqsError(400, "QueueNameExists", "QueueAlreadyExists"), modules.Exists, "QueueAlreadyExists", 1},
-		{"sqs deleted", sqsMutation, sqsError(400, "QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently"), modules.Dependency, "AWS.SimpleQueueService.QueueDeletedRecently", 1},
-		{"sqs throttles", sqsMutation, sqsError(403, "RequestThrottled", "RequestThrottled"), modules.Throttled, "RequestThrottled", all},
+		{"sqs not found", sqsRead, sqsError(400, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue"),
+			modules.NotFound, "AWS.SimpleQueueService.NonExistentQueue", 1},
+		{"sqs exists", sqsMutation, sqsError(400, "QueueNameExists", "QueueAlreadyExists"), modules.Exists,
+			"QueueAlreadyExists", 1},
+		{"sqs deleted", sqsMutation, sqsError(400, "QueueDeletedRecently",
+			"AWS.SimpleQueueService.QueueDeletedRecently"), modules.Dependency,
+			"AWS.SimpleQueueService.QueueDeletedRecently", 1},
+		{"sqs throttles", sqsMutation, sqsError(403, "RequestThrottled", "RequestThrottled"), modules.Throttled,
+			"RequestThrottled", all},
 		{"sqs over limit", sqsMutation, sqsError(403, "OverLimit", "OverLimit"), modules.Quota, "OverLimit", 1},
-		{"sqs invalid", sqsMutation, sqsError(400, "InvalidAttributeValue", "InvalidAttributeValue"), modules.Invalid, "InvalidAttributeValue", 1},
-		{"sqs wrong key", sqsRead, sqsError(403, "InvalidClientTokenId", "InvalidClientTokenId"), modules.Denied, "InvalidClientTokenId", 1},
-		{"sqs too many requests", sqsRead, status(429, "{}", "Content-Type", "application/x-amz-json-1.0"), modules.Throttled, "", all},
+		{"sqs invalid", sqsMutation, sqsError(400, "InvalidAttributeValue", "InvalidAttributeValue"), modules.Invalid,
+			"InvalidAttributeValue", 1},
+		{"sqs wrong key", sqsRead, sqsError(403, "InvalidClientTokenId", "InvalidClientTokenId"), modules.Denied,
+			"InvalidClientTokenId", 1},
+		{"sqs too many requests", sqsRead, status(429, "{}", "Content-Type", "application/x-amz-json-1.0"),
+			modules.Throttled, "", all},
 
 		{"connection cut, read", ec2Read, cut, modules.Transient, "", all},
 		{"connection cut, mutation", ec2Mutation, cut, modules.MayHaveHappened, "", 1},
@@ -270,7 +306,9 @@ func TestClassification(t *testing.T) {
 			t.Parallel()
 			s := serve(t, test.answer)
 			j := &journal{}
-			err := test.call(t.Context(), clientsOf(s.URL, func(o *Options) { o.MaxAttempts = all }).Permitted(&modules.Permit{Journal: j}))
+			err := test.call(t.Context(), clientsOf(s.URL, func(o *Options) {
+				o.MaxAttempts = all
+			}).Permitted(&modules.Permit{Journal: j}))
 			var e *modules.Error
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v, want a *modules.Error", err)
@@ -333,7 +371,8 @@ func TestGuard(t *testing.T) {
 	if err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: j})); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(j.begun, []modules.Call{{Service: "EC2", Action: "CreateVpc"}}) || len(j.ended) != 1 || j.ended[0] != nil {
+	if !slices.Equal(j.begun, []modules.Call{{Service: "EC2", Action: "CreateVpc"}}) || len(j.ended) != 1 ||
+		j.ended[0] != nil {
 		t.Errorf("journaled %v, %v", j.begun, j.ended)
 	}
 	// What is wrong with the input is said before anything is journaled.
@@ -453,7 +492,8 @@ func TestLate(t *testing.T) {
 	}
 	// Reads have no entry, and may take their time.
 	s := serve(t, status(200, noVPCs))
-	if err := ec2Read(t.Context(), clientsOf(s.URL, func(*Options) {}).Permitted(&modules.Permit{Journal: &journal{}, SendWithin: 1})); err != nil {
+	if err := ec2Read(t.Context(),
+		clientsOf(s.URL, func(*Options) {}).Permitted(&modules.Permit{Journal: &journal{}, SendWithin: 1})); err != nil {
 		t.Error(err)
 	}
 }
@@ -553,17 +593,20 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 	c := func(url string) *Clients {
 		return clientsOf(url, func(o *Options) {
 			o.Accounts = func(context.Context, string) (Credentials, error) {
-				return Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secretKey, SessionToken: token}, nil
+				return Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secretKey,
+					SessionToken: token}, nil
 			}
 		})
 	}
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		s3Error(403, "SignatureDoesNotMatch", "The canonical string should have been 'GET\n/\nx-amz-security-token:"+r.Header.Get("X-Amz-Security-Token")+
+		s3Error(403, "SignatureDoesNotMatch", "The canonical string should have been 'GET\n/\nx-amz-security-token:"+
+			r.Header.Get("X-Amz-Security-Token")+
 			"\nAuthorization: "+r.Header.Get("Authorization")+"' with "+secretKey)(w, r)
 	})
 	err := s3Read(t.Context(), c(s.URL))
 	text := err.Error()
-	if strings.Contains(text, secretKey) || strings.Contains(text, token) || strings.Contains(text, "Signature=") || strings.Contains(text, "\n") {
+	if strings.Contains(text, secretKey) || strings.Contains(text, token) || strings.Contains(text, "Signature=") ||
+		strings.Contains(text, "\n") {
 		t.Errorf("got %s", text)
 	}
 	if !strings.Contains(text, "correct secret_access_key in aws_account") {

@@ -83,7 +83,8 @@ func TestInstanceRole(t *testing.T) {
 func TestContainerRole(t *testing.T) {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "s", "Token": "t", "Expiration": %q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		fmt.Fprintf(w, `{"AccessKeyId": "ASIAEXAMPLE", "SecretAccessKey": "s", "Token": "t", "Expiration": %q}`,
+			time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	}))
 	defer endpoint.Close()
 	chain(t, map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": endpoint.URL})
@@ -99,10 +100,12 @@ func TestIdentityCenter(t *testing.T) {
 			return
 		}
 		_ = json.NewEncoder(w).Encode(map[string]any{"roleCredentials": map[string]any{
-			"accessKeyId": "ASIAEXAMPLE", "secretAccessKey": "s", "sessionToken": "t", "expiration": time.Now().Add(time.Hour).UnixMilli()}})
+			"accessKeyId": "ASIAEXAMPLE", "secretAccessKey": "s", "sessionToken": "t",
+			"expiration": time.Now().Add(time.Hour).UnixMilli()}})
 	}))
 	defer sso.Close()
-	home := chain(t, map[string]string{"AWS_ENDPOINT_URL_SSO": sso.URL, "AWS_EC2_METADATA_DISABLED": "true", "AWS_REGION": "us-east-1"})
+	home := chain(t, map[string]string{"AWS_ENDPOINT_URL_SSO": sso.URL, "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_REGION": "us-east-1"})
 	write := func(name, text string) {
 		path := filepath.Join(home, ".aws", name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -112,18 +115,23 @@ func TestIdentityCenter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("config", "[default]\nsso_session = us\nsso_account_id = 123456789012\nsso_role_name = reader\n[sso-session us]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n")
+	write("config", "[default]\nsso_session = us\nsso_account_id = 123456789012\nsso_role_name = "+
+		"reader\n[sso-session us]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n")
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(home, ".aws", "config"))
 	sum := sha1.Sum([]byte("us"))
-	write("sso/cache/"+hex.EncodeToString(sum[:])+".json", fmt.Sprintf(`{"accessToken": "token", "expiresAt": %q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
+	write("sso/cache/"+hex.EncodeToString(sum[:])+".json",
+		fmt.Sprintf(`{"accessToken": "token", "expiresAt": %q}`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339)))
 	loggedIn(t, "SSOProvider")
 
 	// A module may not: the credentials would be in its hands.
-	client, err := Client(t.Context(), New(Options{}), modules.Scope{Account: "test"}, func(cfg awssdk.Config) *ssosdk.Client { return ssosdk.NewFromConfig(cfg) })
+	client, err := Client(t.Context(), New(Options{}), modules.Scope{Account: "test"},
+		func(cfg awssdk.Config) *ssosdk.Client { return ssosdk.NewFromConfig(cfg) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = client.GetRoleCredentials(t.Context(), &ssosdk.GetRoleCredentialsInput{AccessToken: awssdk.String("token"), AccountId: awssdk.String("123456789012"), RoleName: awssdk.String("reader")})
+	_, err = client.GetRoleCredentials(t.Context(),
+		&ssosdk.GetRoleCredentialsInput{AccessToken: awssdk.String("token"), AccountId: awssdk.String("123456789012"),
+			RoleName: awssdk.String("reader")})
 	if err == nil || modules.ClassOf(err) != modules.ReadOnly {
 		t.Errorf("a module's call: %v", err)
 	}

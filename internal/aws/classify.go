@@ -20,8 +20,10 @@ import (
 // isCredentialCode reports whether new credentials could heal the error.
 func isCredentialCode(code string) bool {
 	switch code {
-	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidToken", "InvalidClientTokenId", "InvalidAccessKeyId",
-		"UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException", "AuthFailure", codeCredentials:
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidToken", "InvalidClientTokenId",
+		"InvalidAccessKeyId",
+		"UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException", "AuthFailure",
+		codeCredentials:
 		return true
 	}
 	return false
@@ -61,7 +63,8 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 		response *smithyhttp.ResponseError
 		status   int
 	)
-	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil && response.HTTPStatusCode() > 0 {
+	if errors.As(err, &response) && response.Response != nil && response.Response.Response != nil &&
+		response.HTTPStatusCode() > 0 {
 		status = response.HTTPStatusCode()
 		e.RetryAfter = retryAfter(response.Response.Header, time.Now())
 		// AWS has answered, so the request was sent.
@@ -116,7 +119,8 @@ func advise(e *modules.Error, mutates bool) *modules.Error {
 
 // ErrorOf returns the error of one item of a call that succeeded as a whole.
 func ErrorOf(code, message string) error {
-	return &modules.Error{Class: classOf(code, message, http.StatusBadRequest, modules.Transient), Code: code, Message: Scrub(message)}
+	return &modules.Error{Class: classOf(code, message, http.StatusBadRequest, modules.Transient), Code: code,
+		Message: Scrub(message)}
 }
 
 // classOf returns the class of an answer.
@@ -140,7 +144,8 @@ func classOf(code, message string, status int, lost modules.Class) modules.Class
 		return modules.Throttled
 	case status == http.StatusServiceUnavailable && strings.Contains(message, "reduce your request rate"):
 		return modules.Throttled
-	case status >= 500, status == http.StatusRequestTimeout, code == "RequestTimeout", code == "RequestTimeoutException":
+	case status >= 500, status == http.StatusRequestTimeout, code == "RequestTimeout",
+		code == "RequestTimeoutException":
 		return lost
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return modules.Denied

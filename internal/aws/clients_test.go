@@ -98,16 +98,20 @@ func TestBadCredentials(t *testing.T) {
 		class modules.Class
 		says  string
 	}{
-		"no secret":  {creds: Credentials{AccessKeyID: "AKIA"}, class: modules.Denied, says: "set both"},
-		"no key":     {creds: Credentials{SecretAccessKey: "s"}, class: modules.Denied, says: "set both"},
-		"both":       {creds: Credentials{AccessKeyID: "a", SecretAccessKey: "s", Profile: "p"}, class: modules.Denied, says: "keep one"},
+		"no secret": {creds: Credentials{AccessKeyID: "AKIA"}, class: modules.Denied, says: "set both"},
+		"no key":    {creds: Credentials{SecretAccessKey: "s"}, class: modules.Denied, says: "set both"},
+		"both": {creds: Credentials{AccessKeyID: "a", SecretAccessKey: "s", Profile: "p"}, class: modules.Denied,
+			says: "keep one"},
 		"no profile": {creds: Credentials{Profile: "no-such-profile"}, class: modules.Denied, says: "no-such-profile"},
 		"unknown":    {err: lost, class: modules.Transient, says: "the database is away"},
-		"no account": {err: &modules.Error{Class: modules.Denied, Message: "no such account"}, class: modules.Denied, says: "account test: no such account"},
+		"no account": {err: &modules.Error{Class: modules.Denied, Message: "no such account"}, class: modules.Denied,
+			says: "account test: no such account"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := New(Options{Accounts: func(context.Context, string) (Credentials, error) { return test.creds, test.err }})
+			c := New(Options{Accounts: func(context.Context, string) (Credentials, error) {
+				return test.creds, test.err
+			}})
 			_, err := c.EC2(t.Context(), scope)
 			if err == nil || modules.ClassOf(err) != test.class || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v of class %q", err, modules.ClassOf(err))
@@ -145,7 +149,8 @@ func TestRole(t *testing.T) {
 			o.Recheck = time.Nanosecond
 			o.Concurrency = 1 // the login must not need a second slot
 			o.Accounts = func(context.Context, string) (Credentials, error) {
-				return Credentials{AccessKeyID: "AKIA", SecretAccessKey: "s", RoleARN: "arn:aws:iam::123456789012:role/r", ExternalID: "external"}, nil
+				return Credentials{AccessKeyID: "AKIA", SecretAccessKey: "s",
+					RoleARN: "arn:aws:iam::123456789012:role/r", ExternalID: "external"}, nil
 			}
 		})
 	}
@@ -177,7 +182,8 @@ func TestRole(t *testing.T) {
 		refuse.Store(&test.answer)
 		j := &journal{}
 		err := ec2Mutation(t.Context(), role().Permitted(&modules.Permit{Journal: j}))
-		if err == nil || modules.ClassOf(err) != test.class || len(j.ended) != 1 || modules.ClassOf(j.ended[0]) != test.class {
+		if err == nil || modules.ClassOf(err) != test.class || len(j.ended) != 1 ||
+			modules.ClassOf(j.ended[0]) != test.class {
 			t.Errorf("got %v of class %q, journaled %v", err, modules.ClassOf(err), j.begun)
 		}
 		if !strings.Contains(err.Error(), "cannot log in") {
@@ -231,8 +237,10 @@ func TestDefaultRegionAndEndpoint(t *testing.T) {
 }
 
 func TestCredentialsAreMasked(t *testing.T) {
-	c := Credentials{AccessKeyID: "AKIA", SecretAccessKey: "hidden-1", SessionToken: "hidden-2", ExternalID: "hidden-3", Profile: "p"}
-	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), c.LogValue().String(), fmt.Sprintf("%v", &c)} {
+	c := Credentials{AccessKeyID: "AKIA", SecretAccessKey: "hidden-1", SessionToken: "hidden-2", ExternalID: "hidden-3",
+		Profile: "p"}
+	for _, text := range []string{fmt.Sprint(c), fmt.Sprintf("%+v", c), fmt.Sprintf("%#v", c), c.LogValue().String(),
+		fmt.Sprintf("%v", &c)} {
 		if strings.Contains(text, "hidden") || !strings.Contains(text, "AKIA") {
 			t.Error(text)
 		}

@@ -176,7 +176,8 @@ var codes = map[string]modules.Class{
 	"InsufficientCacheClusterCapacity": modules.Transient,
 	"InsufficientClusterCapacityFault": modules.Transient,
 
-	// The request was turned away, and will not be in a while: AWS looks at a new account, which takes up to four hours (page "Error
+	// The request was turned away, and will not be in a while: AWS looks at a new account, which takes up to four hours
+	// (page "Error
 	// codes for the Amazon EC2 API"); another change of the same is under way.
 	"PendingVerification":             modules.Dependency,
 	"ConcurrentMutationLimitExceeded": modules.Throttled,
@@ -206,15 +207,17 @@ var sayings = []struct {
 	code, text string
 	class      modules.Class
 }{
-	{"InvalidParameterCombination", "storage change is being optimized", modules.Dependency},      // RDS
-	{"InvalidParameterException", "Unable to assume the service linked role", modules.Dependency}, // ECS, which has just made it
-	{"ValidationError", "AutoScalingGroup name not found", modules.NotFound},                      // Auto Scaling
+	{"InvalidParameterCombination", "storage change is being optimized", modules.Dependency}, // RDS
+	// ECS, which has just made it
+	{"InvalidParameterException", "Unable to assume the service linked role", modules.Dependency},
+	{"ValidationError", "AutoScalingGroup name not found", modules.NotFound}, // Auto Scaling
 	// Lambda: the role, or what it may do, is not known everywhere yet. With its
 	// rights Lambda makes network interfaces (Lambda Developer Guide, "Giving Lambda
 	// functions access to resources in an Amazon VPC") and the grant of a key.
 	{"InvalidParameterValueException", "cannot be assumed by Lambda", modules.Dependency},
 	{"InvalidParameterValueException", "execution role does not have permissions", modules.Dependency},
-	{"InvalidParameterValueException", "unable to configure access to your environment variables because", modules.Dependency},
+	{"InvalidParameterValueException", "unable to configure access to your environment variables because",
+		modules.Dependency},
 	{"InvalidParameterValueException", "throttled by EC2", modules.Throttled},
 	// Lambda, of the subnets and security groups that it is told: EC2 may not know new
 	// ones everywhere yet ("Eventual consistency": EC2 Developer Guide).
@@ -226,13 +229,14 @@ var sayings = []struct {
 	// EC2, of a route to a gateway whose attachment is not known everywhere yet: CreateRoute.
 	{"InvalidParameterValue", "belong to different networks", modules.NotFound},
 	{"InvalidParameterValue", "is not attached", modules.NotFound},
-	{"", "Too many concurrent attempts", modules.Throttled},                               // ECS
-	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},                     // IAM
-	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound},            // KMS, Secrets Manager
-	{"MalformedPolicy", "nvalid principal", modules.NotFound},                             // S3
-	{"InvalidParameter", "PrincipalNotFound", modules.NotFound},                           // SNS
-	{"InvalidParameterException", "rincipal not found", modules.NotFound},                 // ECR
-	{"InvalidParameterException", "nvalid repository policy", modules.NotFound},           // ECR, which names no principal
+	{"", "Too many concurrent attempts", modules.Throttled},                    // ECS
+	{"MalformedPolicyDocument", "nvalid principal", modules.NotFound},          // IAM
+	{"MalformedPolicyDocumentException", "nvalid principal", modules.NotFound}, // KMS, Secrets Manager
+	{"MalformedPolicy", "nvalid principal", modules.NotFound},                  // S3
+	{"InvalidParameter", "PrincipalNotFound", modules.NotFound},                // SNS
+	{"InvalidParameterException", "rincipal not found", modules.NotFound},      // ECR
+	// ECR, which names no principal
+	{"InvalidParameterException", "nvalid repository policy", modules.NotFound},
 	{"InvalidAttributeValue", "Invalid value for the parameter Policy", modules.NotFound}, // SQS
 	{"InvalidParameterValue", "Invalid value for the parameter Policy", modules.NotFound},
 }
@@ -240,8 +244,10 @@ var sayings = []struct {
 // aboutCredentials are the codes of what is denied for the credentials' sake (IAM User
 // Guide, "Troubleshooting"; "Common Errors" of the services' API references).
 var aboutCredentials = []string{
-	"AuthFailure", codeCredentials, "ExpiredToken", "ExpiredTokenException", "IncompleteSignature", "InvalidAccessKeyId", "InvalidClientTokenId",
-	"InvalidSecurity", "InvalidSignatureException", "InvalidToken", "MissingAuthenticationToken", "MissingAuthenticationTokenException",
+	"AuthFailure", codeCredentials, "ExpiredToken", "ExpiredTokenException", "IncompleteSignature",
+	"InvalidAccessKeyId", "InvalidClientTokenId",
+	"InvalidSecurity", "InvalidSignatureException", "InvalidToken", "MissingAuthenticationToken",
+	"MissingAuthenticationTokenException",
 	"RequestExpired", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "UnrecognizedClientException",
 }
 
@@ -274,7 +280,8 @@ var patterns = []struct {
 // elbLimit tells the codes of limits of Elastic Load Balancing, such as
 // TooManyLoadBalancers. TooManyActions and TooManyTags are about one request.
 func elbLimit(code string) bool {
-	for _, of := range []string{"LoadBalancers", "TargetGroups", "UniqueTargetGroupsPerLoadBalancer", "Listeners", "Rules", "Targets", "RegistrationsForTargetId", "Certificates"} {
+	for _, of := range []string{"LoadBalancers", "TargetGroups", "UniqueTargetGroupsPerLoadBalancer", "Listeners",
+		"Rules", "Targets", "RegistrationsForTargetId", "Certificates"} {
 		if code == "TooMany"+of {
 			return true
 		}
@@ -299,23 +306,28 @@ func contains(s string) func(string) bool {
 const codeCredentials = "Credentials"
 
 // loginHint says what to do when there are no credentials to call with.
-const loginHint = "set access_key_id and secret_access_key, role_arn or profile in aws_account, or give the engine credentials through its environment"
+const loginHint = "set access_key_id and secret_access_key, role_arn or profile in aws_account, or give the engine " +
+	"credentials through its environment"
 
 // hints say what to do about codes whose own messages do not.
 var hints = map[string]string{
-	"ExpiredToken":                "the session has expired: set new credentials in aws_account, or a role_arn, which renews itself",
-	"ExpiredTokenException":       "the session has expired: set new credentials in aws_account, or a role_arn, which renews itself",
-	"RequestExpired":              "the session has expired or the engine's clock is wrong: set new credentials in aws_account, or correct the clock",
+	"ExpiredToken": "the session has expired: set new credentials in aws_account, or a role_arn, " +
+		"which renews itself",
+	"ExpiredTokenException": "the session has expired: set new credentials in aws_account, or a role_arn, " +
+		"which renews itself",
+	"RequestExpired": "the session has expired or the engine's clock is wrong: set new credentials in " +
+		"aws_account, or correct the clock",
 	"InvalidToken":                "set new credentials in aws_account",
 	"InvalidClientTokenId":        "there is no such access key: correct access_key_id in aws_account",
 	"InvalidAccessKeyId":          "there is no such access key: correct access_key_id in aws_account",
 	"UnrecognizedClientException": "there is no such access key or session: correct the credentials in aws_account",
 	"SignatureDoesNotMatch":       "correct secret_access_key in aws_account",
 	"InvalidSignatureException":   "correct secret_access_key in aws_account",
-	"AuthFailure":                 "correct the credentials in aws_account; if they are right, the region is not enabled for the account",
-	"RequestTimeTooSkewed":        "correct the clock of the engine's machine",
-	"OptInRequired":               "the account is not subscribed to the service, or the region is not enabled for it",
-	"BucketAlreadyExists":         "another account has a bucket of that name: choose another",
-	"BucketNotEmpty":              "the bucket must be emptied, of all versions of its objects, before it can be deleted",
-	"QueueDeletedRecently":        "the name of a deleted queue can be used again after 60 seconds",
+	"AuthFailure": "correct the credentials in aws_account; if they are right, the region is not " +
+		"enabled for the account",
+	"RequestTimeTooSkewed": "correct the clock of the engine's machine",
+	"OptInRequired":        "the account is not subscribed to the service, or the region is not enabled for it",
+	"BucketAlreadyExists":  "another account has a bucket of that name: choose another",
+	"BucketNotEmpty":       "the bucket must be emptied, of all versions of its objects, before it can be deleted",
+	"QueueDeletedRecently": "the name of a deleted queue can be used again after 60 seconds",
 }

@@ -53,7 +53,8 @@ func TagsColumn() modules.Column {
 		// strict mode finds fault with is no object, which the first test says.
 		Check: `jsonb_typeof(tags) = 'object'` +
 			` AND NOT jsonb_path_exists(tags, 'strict $.* ? (@.type() != "string")', '{}', true)` +
-			` AND NOT jsonb_path_exists(tags, 'strict $.keyvalue() ? (@.key like_regex "^aws:" flag "i" || @.key == "` + TokenTag + `" || @.key == "` + RestartTag + `")', '{}', true)`,
+			` AND NOT jsonb_path_exists(tags, 'strict $.keyvalue() ? (@.key like_regex "^aws:" flag "i" || @.key == "` +
+			TokenTag + `" || @.key == "` + RestartTag + `")', '{}', true)`,
 		Doc: `Its tags, a JSON object of strings such as {"Name": "web", "env": "test"}. Keys must not begin with "aws:", which AWS keeps to itself.`,
 	}
 }

@@ -63,7 +63,8 @@ func ParseDocument(column string, v modules.Value, into any) error {
 	dec := json.NewDecoder(strings.NewReader(v.String()))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON", Message: column + ": " + err.Error(), Err: err}
+		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON",
+			Message: column + ": " + err.Error(), Err: err}
 	}
 	return nil
 }

@@ -29,7 +29,8 @@ func (c *Clients) VPCOf(ctx context.Context, scope modules.Scope, subnet string)
 	case err != nil:
 		return "", err
 	case len(out.Subnets) == 0:
-		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidSubnetID.NotFound", Message: "the subnet " + subnet + " does not exist"}
+		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidSubnetID.NotFound",
+			Message: "the subnet " + subnet + " does not exist"}
 	}
 	return awssdk.ToString(out.Subnets[0].VpcId), nil
 }
@@ -47,7 +48,8 @@ func (c *Clients) DefaultGroup(ctx context.Context, scope modules.Scope, vpc str
 	case err != nil:
 		return "", err
 	case len(out.SecurityGroups) == 0:
-		return "", &modules.Error{Class: modules.NotFound, Code: "DefaultGroup", Message: "the VPC " + vpc + " has no default security group"}
+		return "", &modules.Error{Class: modules.NotFound, Code: "DefaultGroup", Message: "the VPC " + vpc +
+			" has no default security group"}
 	}
 	return awssdk.ToString(out.SecurityGroups[0].GroupId), nil
 }
@@ -74,7 +76,8 @@ func (c *Clients) DefaultGroupLike(ctx context.Context, scope modules.Scope, gro
 		return "", err
 	}
 	if len(out.SecurityGroups) == 0 {
-		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound", Message: "there is no security group " + group}
+		return "", &modules.Error{Class: modules.NotFound, Code: "InvalidGroup.NotFound",
+			Message: "there is no security group " + group}
 	}
 	return c.DefaultGroup(ctx, scope, awssdk.ToString(out.SecurityGroups[0].VpcId))
 }

@@ -30,7 +30,8 @@ type canned struct {
 }
 
 func (c canned) Do(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: c.status, Header: c.header, Body: io.NopCloser(bytes.NewReader(c.body)), ContentLength: int64(len(c.body)), Request: r}, nil
+	return &http.Response{StatusCode: c.status, Header: c.header, Body: io.NopCloser(bytes.NewReader(c.body)),
+		ContentLength: int64(len(c.body)), Request: r}, nil
 }
 
 // Whatever is answered, in whatever protocol: nothing panics, an error is one
@@ -48,8 +49,12 @@ func FuzzClassify(f *testing.F) {
 		if status < 200 || status > 599 {
 			return
 		}
-		answer := canned{status, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {after}, "X-Amz-Retry-After": {after}, "Smithy-Protocol": {"rpc-v2-cbor"}}, body}
-		cfg := awssdk.Config{Region: "us-east-1", HTTPClient: answer, Credentials: awssdk.AnonymousCredentials{}, Retryer: func() awssdk.Retryer { return awssdk.NopRetryer{} }, BaseEndpoint: awssdk.String("http://127.0.0.1:1")}
+		answer := canned{status, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {after},
+			"X-Amz-Retry-After": {after}, "Smithy-Protocol": {"rpc-v2-cbor"}}, body}
+		cfg := awssdk.Config{Region: "us-east-1", HTTPClient: answer, Credentials: awssdk.AnonymousCredentials{},
+			Retryer: func() awssdk.Retryer {
+				return awssdk.NopRetryer{}
+			}, BaseEndpoint: awssdk.String("http://127.0.0.1:1")}
 		ctx, name := context.Background(), awssdk.String("name")
 		var err error
 		switch which % 6 {
@@ -58,7 +63,9 @@ func FuzzClassify(f *testing.F) {
 		case 1:
 			_, err = ec2.NewFromConfig(cfg).DescribeVpcs(ctx, &ec2.DescribeVpcsInput{})
 		case 2:
-			_, err = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: name})
+			_, err = s3.NewFromConfig(cfg, func(o *s3.Options) {
+				o.UsePathStyle = true
+			}).GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: name})
 		case 3:
 			_, err = cloudwatch.NewFromConfig(cfg).DescribeAlarms(ctx, &cloudwatch.DescribeAlarmsInput{})
 		case 4:
@@ -71,13 +78,15 @@ func FuzzClassify(f *testing.F) {
 		}
 		for _, mutates := range []bool{false, true} {
 			e := Classify(err, mutates, true)
-			if len(e.Message) > longestMessage+300 || strings.ContainsAny(e.Message, "\n\r") || !utf8.ValidString(e.Message) {
+			if len(e.Message) > longestMessage+300 || strings.ContainsAny(e.Message, "\n\r") ||
+				!utf8.ValidString(e.Message) {
 				t.Errorf("message %q", e.Message)
 			}
 			if e.Class == modules.NotFound && e.Code == "" {
 				t.Errorf("taken for gone: %d %q", status, body)
 			}
-			if mutates && e.Code == "" && (status < 300 || status >= 500) && e.Class != modules.MayHaveHappened && e.Class != modules.Throttled {
+			if mutates && e.Code == "" && (status < 300 || status >= 500) && e.Class != modules.MayHaveHappened &&
+				e.Class != modules.Throttled {
 				t.Errorf("%d without a code: %s", status, e.Class)
 			}
 			if e.RetryAfter < 0 || e.RetryAfter > longestWait {
@@ -120,10 +129,13 @@ func FuzzScrub(f *testing.F) {
 
 // Two policies are the same or not, whichever comes first.
 func FuzzPolicy(f *testing.F) {
-	f.Add(`{"Statement":{"Effect":"Allow","Action":"sqs:*","Principal":"*"}}`, `{"Statement":[{"Effect":"Allow","Action":["SQS:*"],"Principal":{"AWS":["*"]}}]}`, `{"Statement":[]}`)
-	f.Add(`{"Statement":[{"Condition":{"Bool":{"a":true}}}]}`, `{"Statement":[{"Condition":{"Bool":{"a":["true"]}}}]}`, `{"Statement":[{"Condition":7,"Resource":[null,1e9]}]}`)
+	f.Add(`{"Statement":{"Effect":"Allow","Action":"sqs:*","Principal":"*"}}`,
+		`{"Statement":[{"Effect":"Allow","Action":["SQS:*"],"Principal":{"AWS":["*"]}}]}`, `{"Statement":[]}`)
+	f.Add(`{"Statement":[{"Condition":{"Bool":{"a":true}}}]}`, `{"Statement":[{"Condition":{"Bool":{"a":["true"]}}}]}`,
+		`{"Statement":[{"Condition":7,"Resource":[null,1e9]}]}`)
 	f.Fuzz(func(t *testing.T, a, b, c string) {
-		if !SamePolicy(a, a) || SamePolicy(a, b) != SamePolicy(b, a) || SamePolicy(a, b) && SamePolicy(b, c) && !SamePolicy(a, c) {
+		if !SamePolicy(a, a) || SamePolicy(a, b) != SamePolicy(b, a) || SamePolicy(a, b) && SamePolicy(b, c) &&
+			!SamePolicy(a, c) {
 			t.Errorf("%q %q %q", a, b, c)
 		}
 		if normal, ok := normalPolicy(a); ok {

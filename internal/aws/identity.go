@@ -16,7 +16,8 @@ import (
 // codeWrongAccount is the code of the error of credentials that are not of the account they are to be of.
 const codeWrongAccount = "WrongAccount"
 
-// mostKeys bounds the access keys that are remembered of an account: those of a role's sessions are new every quarter of
+// mostKeys bounds the access keys that are remembered of an account: those of a role's sessions are new every quarter
+// of
 // an hour.
 const mostKeys = 32
 
@@ -62,7 +63,8 @@ func (k *keyring) current() string {
 // (AWS STS API Reference, GetCallerIdentity, which takes no permission and cannot be denied by a policy of IAM). Calls
 // that are made afterwards with other credentials, since those of a role's session have ended or somebody has changed
 // them, are refused unless they are of the same account.
-func (c *Clients) Identify(ctx context.Context, scope modules.Scope, fresh bool) (said string, vouched bool, err error) {
+func (c *Clients) Identify(ctx context.Context, scope modules.Scope, fresh bool) (said string, vouched bool,
+	err error) {
 	a, err := c.account(ctx, scope)
 	if err != nil {
 		return "", false, err
@@ -81,7 +83,8 @@ func (c *Clients) Identify(ctx context.Context, scope modules.Scope, fresh bool)
 	}
 	if _, id, _ := strings.Cut(said, ":"); expected != "" && id != expected {
 		return "", false, &modules.Error{Class: modules.Denied, Code: codeWrongAccount,
-			Message: fmt.Sprintf("the credentials are of AWS account %s, and aws_account.account_id of %s says %s: correct either", id, scope.Account, expected)}
+			Message: fmt.Sprintf("the credentials are of AWS account %s, and aws_account.account_id of %s says %s: "+
+				"correct either", id, scope.Account, expected)}
 	}
 	a.keys.accept(said)
 	return said, true, nil
@@ -93,8 +96,11 @@ func (c *Clients) Observed(ctx context.Context, answered func()) context.Context
 }
 
 // whose asks STS whose credentials are.
-func (c *Clients) whose(ctx context.Context, a *account, cfg awssdk.Config, credentials awssdk.Credentials) (string, error) {
-	cfg.Credentials = awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) { return credentials, nil })
+func (c *Clients) whose(ctx context.Context, a *account, cfg awssdk.Config,
+	credentials awssdk.Credentials) (string, error) {
+	cfg.Credentials = awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) {
+		return credentials, nil
+	})
 	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
 		return "", err
@@ -102,7 +108,8 @@ func (c *Clients) whose(ctx context.Context, a *account, cfg awssdk.Config, cred
 	name, err := arn.Parse(awssdk.ToString(who.Arn))
 	if id := awssdk.ToString(who.Account); err != nil || id == "" || name.AccountID != id {
 		return "", &modules.Error{Class: modules.Transient, Code: "NoIdentity",
-			Message: fmt.Sprintf("what answers GetCallerIdentity names no account: account %q, ARN %q; look at the endpoint", id, awssdk.ToString(who.Arn))}
+			Message: fmt.Sprintf("what answers GetCallerIdentity names no account: account %q, ARN %q; look at the "+
+				"endpoint", id, awssdk.ToString(who.Arn))}
 	}
 	said := name.Partition + ":" + name.AccountID
 	a.keys.add(credentials.AccessKeyID, said)
@@ -111,7 +118,8 @@ func (c *Clients) whose(ctx context.Context, a *account, cfg awssdk.Config, cred
 
 // identified returns the provider of credentials that the account's clients use: once the account has been identified,
 // it hands out none of another account (R27).
-func (c *Clients) identified(a *account, cfg awssdk.Config, source awssdk.CredentialsProvider) awssdk.CredentialsProvider {
+func (c *Clients) identified(a *account, cfg awssdk.Config,
+	source awssdk.CredentialsProvider) awssdk.CredentialsProvider {
 	return awssdk.CredentialsProviderFunc(func(ctx context.Context) (awssdk.Credentials, error) {
 		got, err := source.Retrieve(ctx)
 		accepted := a.keys.current()
@@ -126,7 +134,8 @@ func (c *Clients) identified(a *account, cfg awssdk.Config, source awssdk.Creden
 		}
 		if said != accepted {
 			return awssdk.Credentials{}, &modules.Error{Class: modules.Denied, Code: codeWrongAccount,
-				Message: fmt.Sprintf("the credentials have changed to those of %s, and the account is %s", said, accepted)}
+				Message: fmt.Sprintf("the credentials have changed to those of %s, and the account is %s",
+					said, accepted)}
 		}
 		return got, nil
 	})

@@ -36,7 +36,8 @@ func TestTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "INSERT INTO aws_regions (region, is_default) VALUES ('eu-west-1', true), ('us-east-1', false)"); err != nil {
+	if _, err := conn.Exec(t.Context(),
+		"INSERT INTO aws_regions (region, is_default) VALUES ('eu-west-1', true), ('us-east-1', false)"); err != nil {
 		t.Fatal(err)
 	}
 	for sql, allowed := range map[string]bool{

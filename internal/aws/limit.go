@@ -98,7 +98,8 @@ func (ls *limits) of(key limitKey, most, burst float64) *limit {
 	}
 	l := ls.known[key]
 	if l == nil {
-		l = &limit{key: key, logger: ls.logger, most: most, burst: burst, rate: most, bucket: rate.NewLimiter(rate.Limit(most), max(1, int(burst))), at: now}
+		l = &limit{key: key, logger: ls.logger, most: most, burst: burst, rate: most,
+			bucket: rate.NewLimiter(rate.Limit(most), max(1, int(burst))), at: now}
 		ls.known[key] = l
 	}
 	return l
@@ -140,7 +141,8 @@ func (l *limit) wait(ctx context.Context) error {
 		}
 		if pause > longestPause {
 			return &modules.Error{Class: modules.Throttled, Code: codePaused, RetryAfter: pause,
-				Message: fmt.Sprintf("not called: aws asked for no calls of %s for %s", l.key, pause.Round(time.Second))}
+				Message: fmt.Sprintf("not called: aws asked for no calls of %s for %s", l.key,
+					pause.Round(time.Second))}
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -168,7 +170,8 @@ func (l *limit) throttled(sent time.Time, after time.Duration) {
 	l.cut = now
 	l.bucket.SetBurstAt(now, 0) // what was saved up here AWS does not have
 	l.set(now, max(min(leastRate, l.most), l.rate/2))
-	l.logger.Info("aws throttles", "account", l.key.account, "region", l.key.region, "service", l.key.service, "action", l.key.action, "rate", l.rate, "retry_after", after)
+	l.logger.Info("aws throttles", "account", l.key.account, "region", l.key.region, "service", l.key.service, "action",
+		l.key.action, "rate", l.rate, "retry_after", after)
 }
 
 func (l *limit) recover(now time.Time) {

@@ -46,7 +46,9 @@ func ManagedBy(have modules.Row) string {
 		if cluster, ok := strings.CutPrefix(key, "kubernetes.io/cluster/"); ok && tags[key] == "owned" {
 			return "the Kubernetes cluster " + cluster
 		}
-		if strings.HasPrefix(strings.ToLower(key), "aws:") && !slices.ContainsFunc(launched, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		if strings.HasPrefix(strings.ToLower(key), "aws:") && !slices.ContainsFunc(launched, func(prefix string) bool {
+			return strings.HasPrefix(key, prefix)
+		}) {
 			return "AWS: its tag " + key + " is " + tags[key]
 		}
 	}

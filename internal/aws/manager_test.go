@@ -10,9 +10,12 @@ import (
 func TestManagedBy(t *testing.T) {
 	t.Parallel()
 	for key, want := range map[string]string{
-		"aws:cloudformation:stack-name": "the CloudFormation stack", "aws:autoscaling:groupName": "the Auto Scaling group", "aws:servicecatalog:productArn": "AWS",
-		"eks:nodegroup-name": "the EKS node group", "elasticbeanstalk:environment-name": "the Elastic Beanstalk environment", "kubernetes.io/cluster/shop": "the Kubernetes cluster shop",
-		"AWS:odd": "AWS", "aws:ec2launchtemplate:id": "", "Name": "", TokenTag: "",
+		"aws:cloudformation:stack-name": "the CloudFormation stack",
+		"aws:autoscaling:groupName":     "the Auto Scaling group", "aws:servicecatalog:productArn": "AWS",
+		"eks:nodegroup-name":                "the EKS node group",
+		"elasticbeanstalk:environment-name": "the Elastic Beanstalk environment",
+		"kubernetes.io/cluster/shop":        "the Kubernetes cluster shop",
+		"AWS:odd":                           "AWS", "aws:ec2launchtemplate:id": "", "Name": "", TokenTag: "",
 	} {
 		tags := map[string]string{key: "owned"}
 		row := modules.Row{modules.ColumnTags: TagValue(tags)}

@@ -62,7 +62,8 @@ func DescribeGroups(name, doc string, owner modules.Column, mappings ...modules.
 		Creation:      modules.ByName,
 		EventMappings: mappings,
 		Columns: Regional(owner,
-			modules.Column{Name: GroupColumn, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+			modules.Column{Name: GroupColumn, Type: modules.TypeBigint, Required: true, Identity: true,
+				CreateOnly: true,
 				References: &modules.Reference{Table: "security_group", Key: "group_id"},
 				Doc:        "The security group."},
 		),
@@ -82,10 +83,11 @@ func (m *Memberships) List(ctx context.Context, r modules.ListRequest, page func
 func (m *Memberships) Get(ctx context.Context, r modules.GetRequest) ([]modules.Observation, error) {
 	owners := slices.Compact(slices.Sorted(slices.Values(Column(r.Identities, m.Owner))))
 	var rows []modules.Row
-	err := m.Lists(ctx, MembersRequest{Scope: r.Scope, Owners: owners, Waited: r.Waited}, func(lists []MemberList) error {
-		rows = append(rows, m.rows(lists)...)
-		return nil
-	})
+	err := m.Lists(ctx, MembersRequest{Scope: r.Scope, Owners: owners, Waited: r.Waited},
+		func(lists []MemberList) error {
+			rows = append(rows, m.rows(lists)...)
+			return nil
+		})
 	return modules.Observe(Wanted(m.Description, rows, r.Identities)...), err
 }
 
@@ -139,7 +141,8 @@ func (m *Memberships) Delete(ctx context.Context, asked modules.Mutation) error 
 		standard, err := m.Standard(ctx, scope, list)
 		if err == nil && standard == member {
 			err = &modules.Error{Class: modules.Invalid, Code: "LastMember",
-				Message: "there has to be one, and this is what the cloud takes when there is no other: add another, which takes its place"}
+				Message: "there has to be one, and this is what the cloud takes when there is no other: add another, " +
+					"which takes its place"}
 		}
 		return []string{standard}, err
 	})
@@ -156,7 +159,8 @@ func (m *Memberships) Lock(scope modules.Scope, owner string) (unlock func()) {
 
 // change makes a list what to says. Changes of one list wait for each other,
 // since each sets all of it.
-func (m *Memberships) change(ctx context.Context, asked *modules.Mutation, owner string, to func(MemberList) ([]string, error)) error {
+func (m *Memberships) change(ctx context.Context, asked *modules.Mutation, owner string,
+	to func(MemberList) ([]string, error)) error {
 	scope := asked.Scope
 	defer m.Lock(scope, owner)()
 	var have *MemberList

@@ -47,7 +47,8 @@ func TestObserver(t *testing.T) {
 		t.Fatalf("%d attempts: %+v", len(seen), seen)
 	}
 	for i, a := range seen {
-		if a.Service != "EC2" || a.Action != "DescribeVpcs" || a.Region != "us-east-1" || a.Took <= 0 || (a.Err != nil) != (i == 0) {
+		if a.Service != "EC2" || a.Action != "DescribeVpcs" || a.Region != "us-east-1" || a.Took <= 0 ||
+			(a.Err != nil) != (i == 0) {
 			t.Errorf("attempt %d: %+v", i, a)
 		}
 		if !a.Dated || a.Skew < 9*time.Minute || a.Skew > 11*time.Minute {

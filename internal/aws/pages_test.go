@@ -38,15 +38,19 @@ func TestEndlessListing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Pages(t.Context(), ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{}), func(*ec2.DescribeVpcsOutput) error { return nil })
-		if (err == nil) != test.ends || err != nil && (!HasCode(err, codeEndless) || modules.ClassOf(err) != modules.Transient || !strings.Contains(err.Error(), "EC2:DescribeVpcs")) {
+		err = Pages(t.Context(), ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{}),
+			func(*ec2.DescribeVpcsOutput) error { return nil })
+		if (err == nil) != test.ends || err != nil &&
+			(!HasCode(err, codeEndless) || modules.ClassOf(err) != modules.Transient ||
+				!strings.Contains(err.Error(), "EC2:DescribeVpcs")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got := int(s.requests.Load()); got != test.pages {
 			t.Errorf("%s: %d requests, want %d", name, got, test.pages)
 		}
 		// Another listing of the same is none of its business.
-		if err := Pages(t.Context(), ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{}), func(*ec2.DescribeVpcsOutput) error { return nil }); (err == nil) != test.ends {
+		if err := Pages(t.Context(), ec2.NewDescribeVpcsPaginator(client, &ec2.DescribeVpcsInput{}),
+			func(*ec2.DescribeVpcsOutput) error { return nil }); (err == nil) != test.ends {
 			t.Errorf("%s again: %v", name, err)
 		}
 	}
@@ -94,7 +98,8 @@ func TestPagesAreAskedForInOnePlace(t *testing.T) {
 			return err
 		}
 		source := strings.ReplaceAll(string(text), "NextPage(ctx context.Context", "") // where it is declared
-		if strings.Contains(source, " nextToken(") && !strings.Contains(source, "Paging(") && !strings.Contains(source, "func nextToken(") {
+		if strings.Contains(source, " nextToken(") && !strings.Contains(source, "Paging(") &&
+			!strings.Contains(source, "func nextToken(") {
 			t.Errorf("%s follows tokens outside of aws.Paging", path)
 		}
 		for _, call := range []string{".NextPage(ctx", ".NextPage(context", ".NextPage(r.", ".NextPage(t."} {

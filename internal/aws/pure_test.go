@@ -21,10 +21,14 @@ import (
 
 func TestIsRead(t *testing.T) {
 	for action, want := range map[string]bool{
-		"DescribeVpcs": true, "ListQueues": true, "GetQueueUrl": true, "HeadBucket": true, "AssumeRole": true, "AssumeRoleWithWebIdentity": true,
-		"BatchGetItem": true, "FilterLogEvents": true, "FilterEverything": false, "LookupEvents": true, "SearchResources": true, "Scan": true, "Query": true,
-		"CreateVpc": false, "DeleteBucket": false, "PutBucketPolicy": false, "TagQueue": false, "ReceiveMessage": false, "Getaway": false,
-		"GetSecretValue": false, "GetSessionToken": false, "GetId": false, "GetPasswordData": false, "Listen": false, "": false, "ExecuteStatement": false,
+		"DescribeVpcs": true, "ListQueues": true, "GetQueueUrl": true, "HeadBucket": true, "AssumeRole": true,
+		"AssumeRoleWithWebIdentity": true,
+		"BatchGetItem":              true, "FilterLogEvents": true, "FilterEverything": false, "LookupEvents": true,
+		"SearchResources": true, "Scan": true, "Query": true,
+		"CreateVpc": false, "DeleteBucket": false, "PutBucketPolicy": false, "TagQueue": false, "ReceiveMessage": false,
+		"Getaway":        false,
+		"GetSecretValue": false, "GetSessionToken": false, "GetId": false, "GetPasswordData": false, "Listen": false,
+		"": false, "ExecuteStatement": false,
 	} {
 		if got := IsRead(action); got != want {
 			t.Errorf("IsRead(%q) = %t", action, got)
@@ -56,7 +60,8 @@ func TestScrub(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Fri, 02 Jan 2026 03:04:35 GMT": 30 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
+		"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "Fri, 02 Jan 2026 03:04:35 GMT": 30 * time.Second,
+		"Fri, 02 Jan 2026 03:04:00 GMT": 0,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
 			t.Errorf("%q: got %s, want %s", value, got, want)
@@ -122,7 +127,8 @@ func TestLimit(t *testing.T) {
 		}
 		l.throttled(time.Now(), longestPause+time.Minute)
 		var e *modules.Error
-		if err := l.wait(t.Context()); !errors.As(err, &e) || e.Class != modules.Throttled || e.RetryAfter <= longestPause {
+		if err := l.wait(t.Context()); !errors.As(err, &e) || e.Class != modules.Throttled ||
+			e.RetryAfter <= longestPause {
 			t.Errorf("got %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -161,8 +167,10 @@ func TestDocumentedRates(t *testing.T) {
 			actions     []string
 			least, most time.Duration
 		}{
-			{27, 0.5, false, "Route 53", []string{"ListHostedZones", "GetHostedZone", "ListTagsForResources"}, 10 * time.Second, 11 * time.Second},
-			{30, 0.5, false, "Route 53", []string{"ChangeResourceRecordSets", "ChangeTagsForResource"}, 4 * time.Second, 6 * time.Second},
+			{27, 0.5, false, "Route 53", []string{"ListHostedZones", "GetHostedZone", "ListTagsForResources"},
+				10 * time.Second, 11 * time.Second},
+			{30, 0.5, false, "Route 53", []string{"ChangeResourceRecordSets", "ChangeTagsForResource"}, 4 * time.Second,
+				6 * time.Second},
 			{55, 1, false, "Route 53", []string{"GetHostedZone"}, 10 * time.Second, 11 * time.Second},
 			{150, 0.5, false, "EC2", []string{"DescribeVpcs"}, 10 * time.Second, 11 * time.Second},
 			{150, 0.5, false, "EC2", []string{"DescribeVpcs2", "DescribeSubnets", "DescribeRegions"}, 0, 0},
@@ -198,10 +206,12 @@ func TestTagChanges(t *testing.T) {
 		remove     []string
 	}{
 		"nothing": {map[string]string{"a": "1"}, map[string]string{"a": "1"}, map[string]string{}, nil},
-		"all":     {map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"a": "1", "b": "x", "d": ""}, map[string]string{"b": "x", "d": ""}, []string{"c"}},
-		"none":    {map[string]string{"b": "1", "a": ""}, nil, map[string]string{}, []string{"a", "b"}},
-		"first":   {nil, map[string]string{"a": ""}, map[string]string{"a": ""}, nil},
-		"hidden":  {map[string]string{TokenTag: "t", "aws:x": "1"}, map[string]string{"AWS:y": "2"}, map[string]string{}, nil},
+		"all": {map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"a": "1", "b": "x", "d": ""},
+			map[string]string{"b": "x", "d": ""}, []string{"c"}},
+		"none":  {map[string]string{"b": "1", "a": ""}, nil, map[string]string{}, []string{"a", "b"}},
+		"first": {nil, map[string]string{"a": ""}, map[string]string{"a": ""}, nil},
+		"hidden": {map[string]string{TokenTag: "t", "aws:x": "1"}, map[string]string{"AWS:y": "2"},
+			map[string]string{}, nil},
 	} {
 		set, remove := TagChanges(value(test.have), value(test.want))
 		if !maps.Equal(set, test.set) || !slices.Equal(remove, test.remove) {
@@ -247,7 +257,8 @@ func TestSamePolicy(t *testing.T) {
 			t.Errorf("want %t: %s", want, other)
 		}
 	}
-	if !SamePolicy(doc(`{"Principal":"*","Action":["a:B","a:A"]}`), doc(`{"Principal":{"AWS":["*"]},"Action":["a:A","a:B"]}`)) {
+	if !SamePolicy(doc(`{"Principal":"*","Action":["a:B","a:A"]}`),
+		doc(`{"Principal":{"AWS":["*"]},"Action":["a:A","a:B"]}`)) {
 		t.Error("everyone, or an order, is told apart")
 	}
 }
@@ -272,7 +283,8 @@ func TestScopeColumns(t *testing.T) {
 	if err := table.Validate(); err != nil {
 		t.Error(err)
 	}
-	global := &modules.Table{Name: "t", Doc: "d", Columns: PerAccount(modules.Column{Name: "n", Type: modules.TypeText, Identity: true, Doc: "d"})}
+	global := &modules.Table{Name: "t", Doc: "d",
+		Columns: PerAccount(modules.Column{Name: "n", Type: modules.TypeText, Identity: true, Doc: "d"})}
 	if err := global.Validate(); err != nil {
 		t.Error(err)
 	}
@@ -310,7 +322,8 @@ func TestDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Body.Close()
-	if got, err := io.ReadAll(sent.Body); string(got) != "Action=CreateVpc" || err != nil || sent.ContentLength != int64(len(got)) {
+	if got, err := io.ReadAll(sent.Body); string(got) != "Action=CreateVpc" || err != nil ||
+		sent.ContentLength != int64(len(got)) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	// Uploads are not held in memory.
@@ -329,50 +342,76 @@ func TestClassesOfAnswers(t *testing.T) {
 		code, message string
 		want          modules.Class
 	}{
-		{"InvalidParameterCombination", "You can't modify this instance because the previous storage change is being optimized.", modules.Dependency},
+		{"InvalidParameterCombination",
+			"You can't modify this instance because the previous storage change is being optimized.",
+			modules.Dependency},
 		{"InvalidParameterCombination", "Cannot find version 99 for postgres", modules.Invalid},
 		{"InvalidStateTransition", "The pcx-1 is in provisioning state", modules.Dependency},
-		{"InvalidParameterException", "Unable to assume the service linked role. Please verify that the ECS service linked role exists.", modules.Dependency},
+		{"InvalidParameterException", "Unable to assume the service linked role. Please verify that the ECS service " +
+			"linked role exists.", modules.Dependency},
 		{"InvalidParameterException", "Container.image should not be null or empty.", modules.Invalid},
-		{"InvalidParameterValueException", "The role defined for the function cannot be assumed by Lambda.", modules.Dependency},
-		{"InvalidParameterValueException", "The provided execution role does not have permissions to call CreateNetworkInterface on EC2", modules.Dependency},
-		{"InvalidParameterValueException", "Your request has been throttled by EC2, please make sure you have enough API rate limit.", modules.Throttled},
-		{"InvalidParameterValueException", "Error occurred while DescribeSubnets. EC2 Error Code: InvalidSubnetID.NotFound. EC2 Error Message: The subnet ID 'subnet-1' does not exist", modules.NotFound},
-		{"InvalidParameterValueException", "Lambda was unable to configure your environment variables because the environment variables you have provided contains reserved keys", modules.Invalid},
-		{"ClientException", "Too many concurrent attempts to create a new revision of the specified family.", modules.Throttled},
+		{"InvalidParameterValueException", "The role defined for the function cannot be assumed by Lambda.",
+			modules.Dependency},
+		{"InvalidParameterValueException",
+			"The provided execution role does not have permissions to call CreateNetworkInterface on EC2",
+			modules.Dependency},
+		{"InvalidParameterValueException",
+			"Your request has been throttled by EC2, please make sure you have enough API rate limit.",
+			modules.Throttled},
+		{"InvalidParameterValueException",
+			"Error occurred while DescribeSubnets. EC2 Error Code: InvalidSubnetID.NotFound. EC2 Error Message: The " +
+				"subnet ID 'subnet-1' does not exist", modules.NotFound},
+		{"InvalidParameterValueException",
+			"Lambda was unable to configure your environment variables because the environment variables you have " +
+				"provided contains reserved keys", modules.Invalid},
+		{"ClientException", "Too many concurrent attempts to create a new revision of the specified family.",
+			modules.Throttled},
 		{"InvalidSubnet", "VPC vpc-1 has no internet gateway", modules.NotFound},
-		{"InvalidVPCNetworkStateFault", "Cannot create a publicly accessible DBInstance. The specified VPC has no internet gateway attached.", modules.NotFound},
+		{"InvalidVPCNetworkStateFault",
+			"Cannot create a publicly accessible DBInstance. The specified VPC has no internet gateway attached.",
+			modules.NotFound},
 		{"InvalidSubnet", "The specified subnet is out of available addresses", modules.Invalid},
 		{"InsufficientDBInstanceCapacity", "no capacity", modules.Transient},
 		{"InsufficientStorageClusterCapacity", "no capacity", modules.Transient},
 		{"InsufficientDBClusterCapacityFault", "no capacity", modules.Transient},
-		{"MalformedPolicyDocument", `Invalid principal in policy: "AWS":"arn:aws:iam::123456789012:role/new"`, modules.NotFound},
+		{"MalformedPolicyDocument", `Invalid principal in policy: "AWS":"arn:aws:iam::123456789012:role/new"`,
+			modules.NotFound},
 		{"MalformedPolicyDocument", "Syntax errors in policy.", modules.Invalid},
 		{"MalformedPolicy", "Invalid principal in policy", modules.NotFound},
 		{"InvalidParameter", "Invalid parameter: Policy Error: PrincipalNotFound", modules.NotFound},
 		{"InvalidAttributeValue", "Invalid value for the parameter Policy.", modules.NotFound},
-		{"MalformedPolicyDocumentException", "Policy contains a statement with one or more invalid principals.", modules.NotFound},
+		{"MalformedPolicyDocumentException", "Policy contains a statement with one or more invalid principals.",
+			modules.NotFound},
 		{"ConcurrentTagAccess", "Can't perform multiple operations on a tag simultaneously.", modules.Dependency},
 		{"ConcurrentMutationLimitExceeded", "too many", modules.Throttled},
-		{"PendingVerification", "Your request for accessing resources in this region is being validated", modules.Dependency},
+		{"PendingVerification", "Your request for accessing resources in this region is being validated",
+			modules.Dependency},
 		{"InvalidSecurityGroup", "The security group does not exist", modules.NotFound},
-		{"InvalidParameterValue", "route table rtb-1 and network gateway igw-1 belong to different networks", modules.NotFound},
+		{"InvalidParameterValue", "route table rtb-1 and network gateway igw-1 belong to different networks",
+			modules.NotFound},
 		{"InvalidParameterValue", "resource igw-1 is not attached to vpc-1", modules.NotFound},
 		{"StaleTag", "A concurrent operation has changed the tags", modules.Dependency},
-		{"StaleTagException", "A tag has been added to a resource with the same ARN as a deleted resource", modules.Dependency},
-		{"InvalidParameterException", "Invalid parameter at 'PolicyText' failed to satisfy constraint: 'Invalid repository policy provided'", modules.NotFound},
+		{"StaleTagException", "A tag has been added to a resource with the same ARN as a deleted resource",
+			modules.Dependency},
+		{"InvalidParameterException", "Invalid parameter at 'PolicyText' failed to satisfy constraint: 'Invalid " +
+			"repository policy provided'", modules.NotFound},
 		{"InvalidDBSubnetGroupFault", "The subnet group is in another VPC", modules.Invalid},
 		{"InvalidDBInstanceState", "Instance is modifying", modules.Dependency},
 		{"DefaultVpcDoesNotExist", "There is no default VPC", modules.Invalid},
-		{"PreconditionFailed", "The request failed because it didn't meet the preconditions in one or more request-header fields.", modules.Dependency},
+		{"PreconditionFailed", "The request failed because it didn't meet the preconditions in one or more " +
+			"request-header fields.", modules.Dependency},
 		{"InvalidIfMatchVersion", "The If-Match version is missing or not valid for the resource.", modules.Dependency},
-		{"CNAMEAlreadyExists", "One or more of the CNAMEs you provided are already associated with a different resource.", modules.Dependency},
+		{"CNAMEAlreadyExists", "One or more of the CNAMEs you provided are already associated with a different " +
+			"resource.", modules.Dependency},
 		{"NoSuchOrigin", "One or more of your origins or origin groups do not exist.", modules.Invalid},
 		{"NoSuchDistribution", "The specified distribution does not exist.", modules.NotFound},
-		{"OriginAccessControlInUse", "The specified origin access control is currently being used by a distribution.", modules.Dependency},
-		{"OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.", modules.Exists},
+		{"OriginAccessControlInUse", "The specified origin access control is currently being used by a distribution.",
+			modules.Dependency},
+		{"OriginAccessControlAlreadyExists", "An origin access control with the same name already exists.",
+			modules.Exists},
 		{"TooManyDistributions", "too many", modules.Quota},
-		{"PreconditionFailedException", "The Revision Id provided does not match the latest Revision Id.", modules.Dependency},
+		{"PreconditionFailedException", "The Revision Id provided does not match the latest Revision Id.",
+			modules.Dependency},
 		{"KMSInvalidStateException", "arn:aws:kms:us-east-1:123456789012:key/1 is pending import.", modules.Dependency},
 		{"DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.", modules.Dependency},
 		{"KMS.DisabledException", "arn:aws:kms:us-east-1:123456789012:key/1 is disabled.", modules.Dependency},

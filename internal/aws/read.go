@@ -32,7 +32,9 @@ func Each[T any](ctx context.Context, limit int, items []T, fn func(ctx context.
 // Together runs calls that do not depend on each other at the same time and
 // returns the first error, which ends the context of the others.
 func Together(ctx context.Context, calls ...func(ctx context.Context) error) error {
-	return Each(ctx, max(1, len(calls)), calls, func(ctx context.Context, call func(context.Context) error) error { return call(ctx) })
+	return Each(ctx, max(1, len(calls)), calls, func(ctx context.Context, call func(context.Context) error) error {
+		return call(ctx)
+	})
 }
 
 // Paginator is what the SDK's paginators have in common.

@@ -10,7 +10,8 @@ import (
 // operations by this convention; IAM's access level "Read"/"List" follows it
 // (Service Authorization Reference), with the exceptions below. AssumeRole
 // changes nothing: it is how the engine logs in.
-var readVerbs = []string{"Get", "List", "Describe", "Head", "BatchGet", "Lookup", "Search", "Scan", "Query", "AssumeRole"}
+var readVerbs = []string{"Get", "List", "Describe", "Head", "BatchGet", "Lookup", "Search", "Scan", "Query",
+	"AssumeRole"}
 
 // notReads are operations that are named like reads and change something, or
 // hand out credentials, which the engine has no reason to ask for.

@@ -16,13 +16,16 @@ func RoleARN(ctx context.Context, c *Clients, scope modules.Scope, name modules.
 	if name.IsNull() {
 		return nil, nil
 	}
-	client, err := Client(ctx, c, modules.Scope{Account: scope.Account}, func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
+	client, err := Client(ctx, c, modules.Scope{Account: scope.Account}, func(cfg awssdk.Config) *iam.Client {
+		return iam.NewFromConfig(cfg)
+	})
 	if err != nil {
 		return nil, err
 	}
 	out, err := client.GetRole(ctx, &iam.GetRoleInput{RoleName: name.Ptr()})
 	if IsNotFound(err) {
-		return nil, &modules.Error{Class: modules.Dependency, Code: "NoSuchEntity", Message: fmt.Sprintf("there is no role %s", name), Err: err}
+		return nil, &modules.Error{Class: modules.Dependency, Code: "NoSuchEntity",
+			Message: fmt.Sprintf("there is no role %s", name), Err: err}
 	}
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ var (
 	// Header and query parameters that authenticate a request (AWS Signature
 	// Version 4, "Authorization header" and "Query parameters"); AWS repeats
 	// them in SignatureDoesNotMatch messages, as part of the canonical string.
-	authentication = regexp.MustCompile(`(?i)(x-amz-security-token|x-amz-signature|x-amz-credential|authorization|signature|aws_secret_access_key|aws_session_token|secret_access_key|secretaccesskey|session_token|sessiontoken)("?\s*[:=]\s*"?)(aws4-hmac-sha256[^\n'"]*|[^\s,;&'"]+)`)
+	authentication = regexp.MustCompile(
+		`(?i)(x-amz-security-token|x-amz-signature|x-amz-credential|authorization|signature|aws_secret_access_key|aws_session_token|secret_access_key|secretaccesskey|session_token|sessiontoken)("?\s*[:=]\s*"?)(aws4-hmac-sha256[^\n'"]*|[^\s,;&'"]+)`)
 	// Runs of the characters that keys and tokens are made of.
 	run = regexp.MustCompile(`[A-Za-z0-9/+=]{40,}`)
 	// Of no use without a privileged call to decode it, and longer than all

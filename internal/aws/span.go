@@ -23,14 +23,15 @@ func (op *operation) span(ctx context.Context) (below context.Context, end func(
 	if tracer == nil {
 		return ctx, func(middleware.Metadata, *modules.Error) {}
 	}
-	below, span := tracer.Start(ctx, op.service+"."+op.action, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("rpc.system", "aws-api"),
-		attribute.String("rpc.service", op.service),
-		attribute.String("rpc.method", op.action),
-		attribute.String("cloud.region", op.region),
-		attribute.String("iasql.account", op.account.name),
-		attribute.Bool("iasql.mutates", op.mutates),
-	))
+	below, span := tracer.Start(ctx, op.service+"."+op.action, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("rpc.system", "aws-api"),
+			attribute.String("rpc.service", op.service),
+			attribute.String("rpc.method", op.action),
+			attribute.String("cloud.region", op.region),
+			attribute.String("iasql.account", op.account.name),
+			attribute.Bool("iasql.mutates", op.mutates),
+		))
 	return below, func(metadata middleware.Metadata, e *modules.Error) {
 		if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
 			span.SetAttributes(attribute.String("aws.request_id", id))
@@ -39,7 +40,8 @@ func (op *operation) span(ctx context.Context) (below context.Context, end func(
 			span.SetAttributes(attribute.Float64("iasql.waited_seconds", op.queued.Seconds()))
 		}
 		if e != nil {
-			span.SetAttributes(attribute.String("error.type", e.Code), attribute.String("iasql.class", e.Class.String()))
+			span.SetAttributes(attribute.String("error.type", e.Code),
+				attribute.String("iasql.class", e.Class.String()))
 			span.SetStatus(otelcodes.Error, e.Message)
 		}
 		span.End()
@@ -49,7 +51,9 @@ func (op *operation) span(ctx context.Context) (below context.Context, end func(
 // tried tells the call's span of an attempt that failed.
 func (op *operation) tried(ctx context.Context, began time.Time, e *modules.Error) {
 	if op.clients.options.Tracer != nil {
-		trace.SpanFromContext(ctx).AddEvent("attempt failed", trace.WithAttributes(attribute.Int("iasql.attempt", op.attempts+1), attribute.Float64("iasql.took_seconds", time.Since(began).Seconds()),
-			attribute.String("error.type", e.Code), attribute.String("iasql.class", e.Class.String())))
+		trace.SpanFromContext(ctx).AddEvent("attempt failed",
+			trace.WithAttributes(attribute.Int("iasql.attempt", op.attempts+1),
+				attribute.Float64("iasql.took_seconds", time.Since(began).Seconds()),
+				attribute.String("error.type", e.Code), attribute.String("iasql.class", e.Class.String())))
 	}
 }

@@ -75,13 +75,15 @@ func (s *stack) attach(m *middleware.Stack) error {
 	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:guard", op.guard), "Retry", middleware.Before); err != nil {
 		return err
 	}
-	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", op.attempt), "Retry", middleware.After); err != nil {
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", op.attempt), "Retry",
+		middleware.After); err != nil {
 		return err
 	}
 	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", op.send), "Signing", middleware.Before); err != nil {
 		return err
 	}
-	if err := m.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("iasql:formed", op.formed), "OperationDeserializer", middleware.Before); err != nil {
+	if err := m.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("iasql:formed", op.formed),
+		"OperationDeserializer", middleware.Before); err != nil {
 		return err
 	}
 	return m.Deserialize.Add(middleware.DeserializeMiddlewareFunc("iasql:answered", op.answered), middleware.After)
@@ -90,15 +92,18 @@ func (s *stack) attach(m *middleware.Stack) error {
 func (op *operation) classify(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 	middleware.InitializeOutput, middleware.Metadata, error,
 ) {
-	op.service, op.action, op.region = awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx), awsmiddleware.GetRegion(ctx)
+	op.service, op.action, op.region = awsmiddleware.GetServiceID(ctx), awsmiddleware.GetOperationName(ctx),
+		awsmiddleware.GetRegion(ctx)
 	op.began, op.waited = time.Now(), op.clients.waited
 	op.mutates = !IsRead(op.action) && !op.login
 	if op.nameless() {
 		return next.HandleInitialize(ctx, in)
 	}
 	if op.action == "" { // nothing would be known of the call
-		return middleware.InitializeOutput{}, middleware.Metadata{}, &modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
-			Message: "the AWS SDK does not say which operation this is: the version of the service's package is not one this engine knows"}
+		return middleware.InitializeOutput{}, middleware.Metadata{},
+			&modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
+				Message: "the AWS SDK does not say which operation this is: the version of the service's package is not " +
+					"one this engine knows"}
 	}
 	if endless := turn(ctx, op, in.Parameters); endless != nil {
 		return middleware.InitializeOutput{}, middleware.Metadata{}, endless
@@ -133,17 +138,18 @@ func (op *operation) guard(ctx context.Context, in middleware.FinalizeInput, nex
 	if !op.mutates {
 		return next.HandleFinalize(ctx, in)
 	}
-	err = op.clients.permit.Do(ctx, modules.Call{Service: op.service, Action: op.action}, func(entry modules.Entry) error {
-		op.entry = entry
-		out, metadata, err = next.HandleFinalize(ctx, in)
-		if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
-			entry.Requested(id)
-		}
-		if err != nil {
-			return op.clean(Classify(err, true, op.unsure))
-		}
-		return nil
-	})
+	err = op.clients.permit.Do(ctx, modules.Call{Service: op.service, Action: op.action},
+		func(entry modules.Entry) error {
+			op.entry = entry
+			out, metadata, err = next.HandleFinalize(ctx, in)
+			if id, ok := awsmiddleware.GetRequestIDMetadata(metadata); ok {
+				entry.Requested(id)
+			}
+			if err != nil {
+				return op.clean(Classify(err, true, op.unsure))
+			}
+			return nil
+		})
 	return out, metadata, err
 }
 
@@ -209,7 +215,8 @@ func (op *operation) send(ctx context.Context, in middleware.FinalizeInput, next
 		return out, metadata, ctx.Err()
 	}
 	if op.mutates && op.entry.Late() {
-		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate, Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
+		return out, metadata, &modules.Error{Class: modules.Throttled, Code: codeLate,
+			Message: "not called: " + op.service + ":" + op.action + " waited for its turn for too long"}
 	}
 	op.turn = time.Now()
 	op.queued += op.turn.Sub(asked)

@@ -83,7 +83,8 @@ func HiddenTags(m map[string]string) map[string]string {
 	return hidden
 }
 
-// MostTags is how many tags an object may have ("Tag naming limits and requirements", Tagging AWS Resources User Guide),
+// MostTags is how many tags an object may have ("Tag naming limits and requirements", Tagging AWS Resources User
+// Guide),
 // the engine's own included.
 const MostTags = 50
 

@@ -239,7 +239,8 @@ func (c *column) toJSON(v modules.Value) (any, error) {
 	case c.WriteOnly, c.Type == modules.TypeJSON, c.Type == modules.TypeTexts:
 		value, err := decode([]byte(text))
 		if err != nil {
-			return nil, &modules.Error{Class: modules.Invalid, Code: "JSON", Message: fmt.Sprintf("column %s takes JSON, and what it was given is none", c.Name)}
+			return nil, &modules.Error{Class: modules.Invalid, Code: "JSON",
+				Message: fmt.Sprintf("column %s takes JSON, and what it was given is none", c.Name)}
 		}
 		for _, p := range c.readOnly {
 			value = without(value, p)

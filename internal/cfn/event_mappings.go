@@ -52,7 +52,8 @@ func (s *Schema) mappings() []modules.EventMapping {
 }
 
 // tagged is where calls that change tags name what they are of.
-var tagged = []string{"requestParameters.resourceArn", "requestParameters.resource", "requestParameters.resourceId", "requestParameters.resourcesSet.resourceId", "requestParameters.resourceName"}
+var tagged = []string{"requestParameters.resourceArn", "requestParameters.resource", "requestParameters.resourceId",
+	"requestParameters.resourcesSet.resourceId", "requestParameters.resourceName"}
 
 // helpers are services whose permissions the handlers of any type may need.
 var helpers = []string{"cloudwatch", "ec2", "iam", "kms", "logs", "ram", "s3", "secretsmanager", "sso-directory", "tag"}

@@ -52,17 +52,23 @@ func TestHostileSchemasAreRefused(t *testing.T) {
 	deep.WriteString(`, "Deep": `)
 	deep.WriteString(strings.Repeat(`{"items": `, 10000) + `{}` + strings.Repeat(`}`, 10000))
 	for name, c := range map[string]struct{ schema, says string }{
-		"no JSON":                   {`{"typeName": `, "no JSON"},
-		"a list":                    {`[]`, "no JSON object"},
-		"a name with quotes":        {strings.Replace(schemaOf(""), "Evil::Corp::Thing", `Evil::Corp::x\"; DROP TABLE y; --`, 1), "no name of a resource type"},
-		"megabytes":                 {schemaOf(`, "Big": {"type": "string", "description": "` + strings.Repeat("x", MaxSize) + `"}`), "bytes"},
-		"ten thousand properties":   {schemaOf(many.String()), "properties"},
-		"nested ten thousand deep":  {schemaOf(deep.String()), "nested"},
-		"no properties":             {`{"typeName": "Evil::Corp::Thing"}`, "no properties"},
-		"no identifier":             {`{"typeName": "Evil::Corp::Thing", "properties": {"Id": {}}}`, "no primary identifier"},
-		"an identifier of nothing":  {strings.Replace(schemaOf(""), `["/properties/Id"]`, `["/properties/Nothing"]`, 1), "names no property"},
-		"an identifier in a list":   {strings.Replace(schemaOf(""), `["/properties/Id"]`, `["/properties/Id/*/Name"]`, 1), "names no property"},
-		"an identifier given twice": {strings.Replace(schemaOf(""), `["/properties/Id"]`, `["/properties/Id", "/properties/Id"]`, 1), "twice"},
+		"no JSON": {`{"typeName": `, "no JSON"},
+		"a list":  {`[]`, "no JSON object"},
+		"a name with quotes": {strings.Replace(schemaOf(""), "Evil::Corp::Thing",
+			`Evil::Corp::x\"; DROP TABLE y; --`, 1), "no name of a resource type"},
+		"megabytes": {schemaOf(`, "Big": {"type": "string", "description": "` +
+			strings.Repeat("x", MaxSize) + `"}`), "bytes"},
+		"ten thousand properties":  {schemaOf(many.String()), "properties"},
+		"nested ten thousand deep": {schemaOf(deep.String()), "nested"},
+		"no properties":            {`{"typeName": "Evil::Corp::Thing"}`, "no properties"},
+		"no identifier": {`{"typeName": "Evil::Corp::Thing", "properties": {"Id": {}}}`,
+			"no primary identifier"},
+		"an identifier of nothing": {strings.Replace(schemaOf(""), `["/properties/Id"]`, `["/properties/Nothing"]`, 1),
+			"names no property"},
+		"an identifier in a list": {strings.Replace(schemaOf(""), `["/properties/Id"]`, `["/properties/Id/*/Name"]`,
+			1), "names no property"},
+		"an identifier given twice": {strings.Replace(schemaOf(""), `["/properties/Id"]`,
+			`["/properties/Id", "/properties/Id"]`, 1), "twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,7 +92,8 @@ func TestHostileSchemasDoNoHarm(t *testing.T) {
 		"Round": {"$ref": "#/definitions/Round"}, "Nowhere": {"$ref": "#/definitions/Nothing"}, "Self": {"$ref": "#/properties/Self"},
 		"Tree": {"$ref": "#/definitions/Tree"}, "Odd": 7, "Number": {"type": "integer", "minimum": "1; DROP TABLE x", "maximum": 1e400},
 		"Explodes": {"type": "string", "pattern": "^(([a-z]+)+)+$"}, "Huge": {"type": "string", "pattern": "((a{1,200}){1,200}){1,200}"},
-		"Behind": {"type": "string", "pattern": "(?<=a)b\\1"}, "Many": {"type": "string", "enum": [`+strings.TrimSuffix(strings.Repeat(`"v",`, 5000), ",")+`]},
+		"Behind": {"type": "string", "pattern": "(?<=a)b\\1"}, "Many": {"type": "string", "enum": [`+
+		strings.TrimSuffix(strings.Repeat(`"v",`, 5000), ",")+`]},
 		"Wild": {"type": "object"}`,
 		`"definitions": {"Round": {"$ref": "#/definitions/Trip"}, "Trip": {"$ref": "#/definitions/Round"},
 			"Tree": {"type": "object", "properties": {"Left": {"$ref": "#/definitions/Tree"}, "Right": {"$ref": "#/definitions/Tree"}, "L": {"type": "array", "insertionOrder": false, "items": {"$ref": "#/definitions/Tree"}}}}}`,
@@ -106,7 +113,8 @@ func TestHostileSchemasDoNoHarm(t *testing.T) {
 			t.Errorf("column %s: its comment has %d bytes", c.Name, len(c.Doc))
 		}
 	}
-	for _, name := range []string{"foo", "foo_2", "foo_3", "thing_account", "thing_region", "thing_select", "thing_xmin"} {
+	for _, name := range []string{"foo", "foo_2", "foo_3", "thing_account", "thing_region", "thing_select",
+		"thing_xmin"} {
 		if !seen[name] {
 			t.Errorf("there is no column %s: %v", name, seen)
 		}
@@ -116,7 +124,9 @@ func TestHostileSchemasDoNoHarm(t *testing.T) {
 			t.Errorf("%s has the check %s", name, c.Check)
 		}
 	}
-	for _, statement := range made.Table.DDL(func(string) *modules.Table { return &modules.Table{Name: "x", DefinesAccounts: true} }) {
+	for _, statement := range made.Table.DDL(func(string) *modules.Table {
+		return &modules.Table{Name: "x", DefinesAccounts: true}
+	}) {
 		if strings.Contains(outside(statement), "DROP") {
 			t.Errorf("a text of the schema is a statement: %.500s", statement)
 		}
@@ -126,7 +136,9 @@ func TestHostileSchemasDoNoHarm(t *testing.T) {
 // outside returns what of a statement is outside of its strings and quoted names.
 func outside(statement string) string {
 	var b strings.Builder
-	for i, part := range strings.FieldsFunc(strings.ReplaceAll(statement, `"`, `'`), func(r rune) bool { return r == '\'' }) {
+	for i, part := range strings.FieldsFunc(strings.ReplaceAll(statement, `"`, `'`), func(r rune) bool {
+		return r == '\''
+	}) {
 		if i%2 == 0 {
 			b.WriteString(part)
 		}
@@ -138,7 +150,8 @@ func outside(statement string) string {
 // does not keep a row away that has it.
 func TestDefaultsThatBreak(t *testing.T) {
 	t.Parallel()
-	s, err := Parse([]byte(schemaOf(`, "Low": {"type": "number", "minimum": 1, "default": 0}, "Arn": {"type": "string", "pattern": "^arn:.+$", "default": ""},
+	s, err := Parse([]byte(schemaOf(
+		`, "Low": {"type": "number", "minimum": 1, "default": 0}, "Arn": {"type": "string", "pattern": "^arn:.+$", "default": ""},
 		"Good": {"type": "integer", "maximum": 9, "default": 9}`)))
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +165,8 @@ func TestDefaultsThatBreak(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string][2]string{
-		"low": {"", `("low" >= 1) OR "low" = '0'`}, "arn": {"", `("arn" ~ '^arn\u003A(?:[^\n\r])+$') OR "arn" = ''`}, "good": {"'9'", `"good" <= 9`},
+		"low": {"", `("low" >= 1) OR "low" = '0'`}, "arn": {"", `("arn" ~ '^arn\u003A(?:[^\n\r])+$') OR "arn" = ''`},
+		"good": {"'9'", `"good" <= 9`},
 	} {
 		if c := made.Table.Column(name); c.Default != want[0] || c.Check != want[1] {
 			t.Errorf("%s: default %s, check %s", name, c.Default, c.Check)
@@ -193,9 +207,12 @@ func everything(typeName, property string, regional bool) (Target, bool) {
 // FuzzSchema: whatever a publisher writes, there is an error or a table that is right, and
 // objects of any shape are read and changed without harm.
 func FuzzSchema(f *testing.F) {
-	f.Add(schemaOf(`, "Name": {"type": "string", "pattern": "^a+$"}, "Tags": {"type": "object"}`), `{"Id": "a", "Name": 1, "Tags": {"a": "b"}}`)
-	f.Add(schemaOf(`, "R": {"$ref": "#/definitions/R"}`, `"definitions": {"R": {"type": "array", "items": {"$ref": "#/definitions/R"}}}`), `{"R": [[[]]]}`)
-	f.Add(schemaOf(`, "O": {"type": "object"}`, `"writeOnlyProperties": ["/properties/O/*/S"]`), `{"O": {"x": {"S": 1}}}`)
+	f.Add(schemaOf(`, "Name": {"type": "string", "pattern": "^a+$"}, "Tags": {"type": "object"}`),
+		`{"Id": "a", "Name": 1, "Tags": {"a": "b"}}`)
+	f.Add(schemaOf(`, "R": {"$ref": "#/definitions/R"}`,
+		`"definitions": {"R": {"type": "array", "items": {"$ref": "#/definitions/R"}}}`), `{"R": [[[]]]}`)
+	f.Add(schemaOf(`, "O": {"type": "object"}`, `"writeOnlyProperties": ["/properties/O/*/S"]`),
+		`{"O": {"x": {"S": 1}}}`)
 	f.Add(schemaOf(`, "Of": {"anyOf": [{"relationshipRef": {"typeName": "Acme::Thing::Other", "propertyPath": "/properties/Id"}}, {"type": "string"}], "type": "string"}`), `{"Of": "arn:aws:x"}`)
 	n := 0
 	eachPublishedIfThere(f, func(text []byte) {

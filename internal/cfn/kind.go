@@ -23,7 +23,8 @@ const (
 
 // column returns the type of a column that holds such values.
 func (k kind) column() modules.Type {
-	return [...]modules.Type{modules.TypeJSON, modules.TypeText, modules.TypeTexts, modules.TypeBool, modules.TypeBigint, modules.TypeDouble, modules.TypeTime}[k]
+	return [...]modules.Type{modules.TypeJSON, modules.TypeText, modules.TypeTexts, modules.TypeBool,
+		modules.TypeBigint, modules.TypeDouble, modules.TypeTime}[k]
 }
 
 // kind returns what values a definition allows.
@@ -123,7 +124,8 @@ func (s *Schema) tagForm(property string) *tagForm {
 				return nil
 			}
 		}
-		if form.key != "" && form.value != "" && s.kind(members[form.key], 0) == kindText && s.kind(members[form.value], 0) == kindText {
+		if form.key != "" && form.value != "" && s.kind(members[form.key], 0) == kindText &&
+			s.kind(members[form.value], 0) == kindText {
 			return &form
 		}
 	}

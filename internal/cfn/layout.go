@@ -114,7 +114,8 @@ func (l *Layout) refer(s *Schema, around Around, revision int, used map[string]b
 			l.Columns[at].Gone = false
 		case at >= 0 || !found: // what it once referred to is kept, and marked
 		default:
-			p := Placed{Name: unused(bounded(l.Columns[main].Name+"_record", maxColumn), used), Property: name, Part: partRecord, Type: modules.TypeBigint, Since: revision, Refers: &target}
+			p := Placed{Name: unused(bounded(l.Columns[main].Name+"_record", maxColumn), used), Property: name,
+				Part: partRecord, Type: modules.TypeBigint, Since: revision, Refers: &target}
 			used[p.Name] = true
 			l.Columns = append(l.Columns, p)
 		}
@@ -128,7 +129,8 @@ func (s *Schema) mayRefer(property string) bool {
 }
 
 // target returns the table that has a record of what a property names.
-func (s *Schema) target(property string, refer func(typeName, property string, regional bool) (Target, bool)) (Target, bool) {
+func (s *Schema) target(property string, refer func(typeName, property string, regional bool) (Target, bool)) (Target,
+	bool) {
 	of, keys := s.relations(s.resolve(s.properties()[property]))
 	if of == "" || of == s.Name { // the table itself has its records only once it is made
 		return Target{}, false
@@ -147,8 +149,11 @@ func (l *Layout) check(s *Schema, earlier Layout) error {
 		return nil
 	}
 	for _, id := range s.Identifier {
-		if p := l.identity(id); p == nil || !slices.ContainsFunc(earlier.Columns, func(e Placed) bool { return e.Name == p.Name }) {
-			return errors.New("its newer schema knows its objects by another identifier: uninstall it, and install it again")
+		if p := l.identity(id); p == nil || !slices.ContainsFunc(earlier.Columns, func(e Placed) bool {
+			return e.Name == p.Name
+		}) {
+			return errors.New("its newer schema knows its objects by another identifier: uninstall it, and install " +
+				"it again")
 		}
 	}
 	return nil
@@ -205,7 +210,8 @@ func (s *Schema) placed() []Placed {
 	var out []Placed
 	for _, id := range s.Identifier {
 		if len(id) > 1 {
-			out = append(out, Placed{Name: ColumnName(s.Name, strings.Join(id, "_")), Property: id[0], Part: strings.Join(id[1:], "/"), Type: modules.TypeText})
+			out = append(out, Placed{Name: ColumnName(s.Name, strings.Join(id, "_")), Property: id[0],
+				Part: strings.Join(id[1:], "/"), Type: modules.TypeText})
 		}
 	}
 	for _, name := range names {
@@ -218,7 +224,8 @@ func (s *Schema) placed() []Placed {
 		}
 		out = append(out, p)
 		if p.Type == modules.TypeJSON && p.Name != modules.ColumnTags && len(s.within(s.WriteOnly, name)) > 0 {
-			out = append(out, Placed{Name: bounded(p.Name+"_write_only", maxColumn), Property: name, Part: partSecrets, Type: modules.TypeText})
+			out = append(out, Placed{Name: bounded(p.Name+"_write_only", maxColumn), Property: name, Part: partSecrets,
+				Type: modules.TypeText})
 		}
 	}
 	return out

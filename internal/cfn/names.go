@@ -74,7 +74,8 @@ var reserved = strings.Fields(`
 	ctid cmax cmin tableoid xmax xmin`)
 
 // spelt are words that have a capital in them where none begins a word.
-var spelt = []string{"IoT", "FSx", "OAuth", "OTel", "DDoS", "ETag", "IdC", "IdP", "QnA", "B2BI", "KiB", "MiB", "GiB", "TiB"}
+var spelt = []string{"IoT", "FSx", "OAuth", "OTel", "DDoS", "ETag", "IdC", "IdP", "QnA", "B2BI", "KiB", "MiB",
+	"GiB", "TiB"}
 
 // plain spells such words as others are.
 func plain(name string) string {

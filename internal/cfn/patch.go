@@ -26,7 +26,8 @@ func (t *Type) Patch(have, want modules.Row, columns []string) (string, error) {
 		}
 		if c.final {
 			return "", &modules.Error{Class: modules.Invalid, Code: "FixedSecret",
-				Message: fmt.Sprintf("column %s is fixed when the object is made, and cannot be read: to have another value, delete the record and insert it again", name)}
+				Message: fmt.Sprintf("column %s is fixed when the object is made, and cannot be read: to have "+
+					"another value, delete the record and insert it again", name)}
 		}
 		if c.overlay && slices.ContainsFunc(columns, func(other string) bool {
 			return other != name && t.byName[other] != nil && t.byName[other].property == c.property

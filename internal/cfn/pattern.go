@@ -26,7 +26,8 @@ func Pattern(pattern string) (string, bool) {
 	}
 	anything := strings.NewReplacer(`[\s\S]`, `(?s:.)`, `[\S\s]`, `(?s:.)`, `[\w\W]`, `(?s:.)`)
 	for _, odd := range odds {
-		if strings.Contains(anything.Replace(pattern), odd) && odd != `(?` || strings.Contains(strings.ReplaceAll(pattern, `(?:`, `(`), `(?`) {
+		if strings.Contains(anything.Replace(pattern), odd) && odd != `(?` ||
+			strings.Contains(strings.ReplaceAll(pattern, `(?:`, `(`), `(?`) {
 			return "", false
 		}
 	}
@@ -42,7 +43,8 @@ func Pattern(pattern string) (string, bool) {
 }
 
 // odds are what the languages of regular expressions read in more than one way.
-var odds = []string{`\A`, `\z`, `\Z`, `\Q`, `\C`, `\p`, `\P`, `\b`, `\B`, `\u`, `\x`, `\c`, `\s`, `\S`, `\G`, `\K`, `[[`, `&&`, `[]`, `[^]`}
+var odds = []string{`\A`, `\z`, `\Z`, `\Q`, `\C`, `\p`, `\P`, `\b`, `\B`, `\u`, `\x`, `\c`, `\s`, `\S`, `\G`, `\K`,
+	`[[`, `&&`, `[]`, `[^]`}
 
 type patternWriter struct{ strings.Builder }
 

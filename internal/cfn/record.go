@@ -59,10 +59,13 @@ func (s *Schema) unrelated(l Layout) []string {
 	var out []string
 	for _, p := range l.Columns {
 		if p.Part != "" || p.Type != modules.TypeText || p.Gone || !s.mayRefer(p.Property) ||
-			slices.ContainsFunc(l.Columns, func(q Placed) bool { return q.Property == p.Property && q.Part == partRecord }) {
+			slices.ContainsFunc(l.Columns, func(q Placed) bool {
+				return q.Property == p.Property && q.Part == partRecord
+			}) {
 			continue
 		}
-		if of, _ := s.relations(s.resolve(s.properties()[p.Property])); of != "" && of != s.Name && !slices.Contains(out, of) {
+		if of, _ := s.relations(s.resolve(s.properties()[p.Property])); of != "" && of != s.Name &&
+			!slices.Contains(out, of) {
 			out = append(out, of)
 		}
 	}
@@ -93,7 +96,8 @@ func (t *Type) Migrations() map[int]string {
 	out := map[int]string{}
 	for i := range t.columns {
 		if c := &t.columns[i]; c.orName && c.Since > 1 {
-			out[c.Since] += fmt.Sprintf("ALTER TABLE public.%s ALTER COLUMN %s DROP NOT NULL;", quote(t.Table.Name), quote(c.main.Name))
+			out[c.Since] += fmt.Sprintf("ALTER TABLE public.%s ALTER COLUMN %s DROP NOT NULL;", quote(t.Table.Name),
+				quote(c.main.Name))
 		}
 	}
 	return out

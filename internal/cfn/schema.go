@@ -184,7 +184,9 @@ func (s *Schema) asked(asks map[string]any) []string {
 			if first == nil {
 				first = wants
 			}
-			if !slices.ContainsFunc(s.parametersOf(wants), func(p Parameter) bool { return len(p.Values) == 0 && p.Of == "" }) {
+			if !slices.ContainsFunc(s.parametersOf(wants), func(p Parameter) bool {
+				return len(p.Values) == 0 && p.Of == ""
+			}) {
 				first = wants
 				break
 			}

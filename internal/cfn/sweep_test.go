@@ -84,7 +84,8 @@ func TestEveryPublishedSchemaIsATable(t *testing.T) {
 			}
 			if strings.Contains(c.Check, " ~ ") {
 				patterns++
-			} else if p, _ := s.resolve(s.properties()[c.property])["pattern"].(string); p != "" && c.Type == "text" && !c.Computed && !c.WriteOnly {
+			} else if p, _ := s.resolve(s.properties()[c.property])["pattern"].(string); p != "" && c.Type == "text" &&
+				!c.Computed && !c.WriteOnly {
 				left++
 			}
 			if strings.HasSuffix(c.Name, "_2") {
@@ -92,7 +93,8 @@ func TestEveryPublishedSchemaIsATable(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d schemas, %d tables, %d columns, %d with a check, %d with a pattern; %d patterns are left out", types, len(tables), columns, checks, patterns, left)
+	t.Logf("%d schemas, %d tables, %d columns, %d with a check, %d with a pattern; %d patterns are left out", types,
+		len(tables), columns, checks, patterns, left)
 	if len(untouched) > types/100 {
 		t.Errorf("no call touches the tables of %v", untouched)
 	}

@@ -80,7 +80,8 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 		Creation: modules.ByToken, Optional: true,
 		// A schema does not say what users put into an object, nor whether two of one name
 		// can be there at a time.
-		HoldsData: true, DestroyBeforeCreate: !s.assigned() || s.named() || s.root["replacementStrategy"] == "delete_then_create",
+		HoldsData: true, DestroyBeforeCreate: !s.assigned() || s.named() ||
+			s.root["replacementStrategy"] == "delete_then_create",
 		EventMappings: s.mappings(),
 	}
 	for _, p := range l.Columns {
@@ -140,7 +141,8 @@ func (s *Schema) assigned() bool {
 // named reports whether users give the objects names, of which each may be there once.
 func (s *Schema) named() bool {
 	for name := range s.properties() {
-		if strings.HasSuffix(name, "Name") && !s.is(s.ReadOnly, name) && (s.is(s.CreateOnly, name) || slices.Contains(s.Required, name)) {
+		if strings.HasSuffix(name, "Name") && !s.is(s.ReadOnly, name) &&
+			(s.is(s.CreateOnly, name) || slices.Contains(s.Required, name)) {
 			return true
 		}
 	}
@@ -150,7 +152,8 @@ func (s *Schema) named() bool {
 // column describes a column.
 func (s *Schema) column(table string, p Placed) column {
 	d := s.resolve(s.properties()[p.Property])
-	c := column{Column: &modules.Column{Name: p.Name, Type: p.Type, Since: p.Since}, property: p.Property, gone: p.Gone, kind: s.kind(s.properties()[p.Property], 0)}
+	c := column{Column: &modules.Column{Name: p.Name, Type: p.Type, Since: p.Since}, property: p.Property, gone: p.Gone,
+		kind: s.kind(s.properties()[p.Property], 0)}
 	c.Doc = text1(d["description"])
 	if c.Doc == "" {
 		c.Doc = "The property " + text1(p.Property) + "."
@@ -185,7 +188,8 @@ func (s *Schema) column(table string, p Placed) column {
 		s.defaults(&c, d)
 	}
 	if s.Transforms[p.Property] && !c.Computed {
-		c.Doc += " AWS may show it otherwise than it was written (its schema has a transformation): what AWS shows is what the row has then."
+		c.Doc += " AWS may show it otherwise than it was written (its schema has a transformation): what AWS shows " +
+			"is what the row has then."
 	}
 	if s.Deprecated[p.Property] {
 		c.Doc += " Deprecated."
@@ -223,7 +227,8 @@ func (s *Schema) nested(c *column) {
 	if c.Type != modules.TypeJSON {
 		return
 	}
-	c.readOnly, c.secrets, c.fixed = s.within(s.ReadOnly, c.property), s.within(s.WriteOnly, c.property), s.within(s.CreateOnly, c.property)
+	c.readOnly, c.secrets, c.fixed = s.within(s.ReadOnly, c.property), s.within(s.WriteOnly, c.property),
+		s.within(s.CreateOnly, c.property)
 	// What is fixed and cannot be read would seem to change with everything else.
 	c.fixed = slices.DeleteFunc(c.fixed, func(p Path) bool {
 		return slices.ContainsFunc(c.secrets, func(q Path) bool { return slices.Equal(p, q) })
@@ -298,14 +303,17 @@ func (s *Schema) overlay(c *column) {
 	for _, p := range s.within(s.WriteOnly, c.property) {
 		names = append(names, strings.Join(p, "."))
 	}
-	c.Doc = fmt.Sprintf("What of %s can be written and not read (%s): JSON of the same shape, as a text.", c.property, text1(strings.Join(names, ", ")))
+	c.Doc = fmt.Sprintf("What of %s can be written and not read (%s): JSON of the same shape, as a text.", c.property,
+		text1(strings.Join(names, ", ")))
 }
 
 // parametersOf returns what a listing needs.
 func (s *Schema) parametersOf(names []string) []Parameter {
 	var out []Parameter
 	for _, name := range names {
-		p := Parameter{Property: name, Part: slices.IndexFunc(s.Identifier, func(id Path) bool { return len(id) == 1 && id[0] == name })}
+		p := Parameter{Property: name, Part: slices.IndexFunc(s.Identifier, func(id Path) bool {
+			return len(id) == 1 && id[0] == name
+		})}
 		d := s.resolve(s.properties()[name])
 		p.Values = texts(d["enum"])
 		p.Of, p.Key = s.related(d)
@@ -364,7 +372,8 @@ func (s *Schema) constraints(c *column, d map[string]any) {
 	}
 	switch c.Type {
 	case modules.TypeText:
-		if values, _ := d["enum"].([]any); len(values) > 0 && len(values) <= maxValues && len(values) == len(texts(values)) {
+		if values, _ := d["enum"].([]any); len(values) > 0 && len(values) <= maxValues &&
+			len(values) == len(texts(values)) {
 			c.Enum = texts(values)
 		}
 		count("char_length("+name+")", d["minLength"], d["maxLength"])

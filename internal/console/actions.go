@@ -38,13 +38,15 @@ func actionOf(r *http.Request) (action, error) {
 }
 
 func retry(table string, id int64) action {
-	return action{name: "retry", text: "Try again now", statement: statement{`SELECT iasql_retry($1::text, $2::bigint)`, []any{table, id}},
-		why: "Forgets that it failed, and tries at once."}
+	return action{name: "retry", text: "Try again now",
+		statement: statement{`SELECT iasql_retry($1::text, $2::bigint)`, []any{table, id}},
+		why:       "Forgets that it failed, and tries at once."}
 }
 
 func syncNow(table string) action {
-	return action{name: "sync", text: "Look at the cloud now", statement: statement{`SELECT iasql_sync_now(VARIADIC $1::text[])`, []any{[]string{table}}},
-		why: "Lists the table in the cloud and pulls what has changed."}
+	return action{name: "sync", text: "Look at the cloud now",
+		statement: statement{`SELECT iasql_sync_now(VARIADIC $1::text[])`, []any{[]string{table}}},
+		why:       "Lists the table in the cloud and pulls what has changed."}
 }
 
 func resolve(conflict int64, side string) action {
@@ -52,7 +54,9 @@ func resolve(conflict int64, side string) action {
 	if side == "cloud" {
 		text = "Take the cloud's value"
 	}
-	return action{name: "resolve " + side, text: text, statement: statement{`UPDATE iasql_conflicts SET resolved = $2::text WHERE id = $1::bigint`, []any{conflict, side}}}
+	return action{name: "resolve " + side, text: text,
+		statement: statement{`UPDATE iasql_conflicts SET resolved = $2::text WHERE id = $1::bigint`,
+			[]any{conflict, side}}}
 }
 
 func setMode(table string, id int64, column, mode string) action {
@@ -72,12 +76,14 @@ func setMode(table string, id int64, column, mode string) action {
 		col = &column
 	}
 	a.statement = statement{`INSERT INTO iasql_mode (table_name, record_id, column_name, mode) VALUES ($1::text, $2::bigint, $3::text, $4::text)` +
-		` ON CONFLICT (table_name, record_id, column_name) DO UPDATE SET mode = excluded.mode`, []any{table, id, col, mode}}
+		` ON CONFLICT (table_name, record_id, column_name) DO UPDATE SET mode = excluded.mode`,
+		[]any{table, id, col, mode}}
 	return a
 }
 
 func dropMode(rule int64) action {
-	return action{name: "no mode", text: "Remove the rule", statement: statement{`DELETE FROM iasql_mode WHERE id = $1::bigint`, []any{rule}}}
+	return action{name: "no mode", text: "Remove the rule",
+		statement: statement{`DELETE FROM iasql_mode WHERE id = $1::bigint`, []any{rule}}}
 }
 
 func guardRecord(name, table string, id int64) action {
@@ -94,7 +100,8 @@ func guardRecord(name, table string, id int64) action {
 }
 
 func install(module string) action {
-	return action{name: "install", text: "Install", statement: statement{`SELECT * FROM iasql_install(VARIADIC $1::text[])`, []any{[]string{module}}}}
+	return action{name: "install", text: "Install",
+		statement: statement{`SELECT * FROM iasql_install(VARIADIC $1::text[])`, []any{[]string{module}}}}
 }
 
 // button is a form with one button. It shows what it runs.

@@ -11,7 +11,8 @@ import (
 )
 
 var feeds = []struct{ name, text string }{
-	{"", "Operations"}, {"changes", "Changes"}, {"drift", "Drift"}, {"cycles", "Cycles"}, {"pending", "Pending"}, {"failed", "Needs you"}, {"conflicts", "Conflicts"},
+	{"", "Operations"}, {"changes", "Changes"}, {"drift", "Drift"}, {"cycles", "Cycles"}, {"pending", "Pending"},
+	{"failed", "Needs you"}, {"conflicts", "Conflicts"},
 }
 
 // feed is a list that is newest first and paged by its id.
@@ -64,42 +65,53 @@ func (c *Console) activity(v *visit) {
 		content = h.Div(h.Class("card"), g.Group(f.rows))
 	}
 	v.page("Activity", "What happens, newest first.",
-		h.Nav(h.Class("tabs"), g.Attr("aria-label", "What to show"), g.Map(feeds, func(k struct{ name, text string }) g.Node {
-			return h.A(h.Href(to("/activity", "show", k.name)), g.If(k.name == show, g.Attr("aria-current", "true")), g.Text(k.text))
-		})),
+		h.Nav(h.Class("tabs"), g.Attr("aria-label", "What to show"),
+			g.Map(feeds, func(k struct{ name, text string }) g.Node {
+				return h.A(h.Href(to("/activity", "show", k.name)),
+					g.If(k.name == show, g.Attr("aria-current", "true")),
+					g.Text(k.text))
+			})),
 		content,
-		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"), g.If(f.more || len(f.rows) >= feedSize && f.last > 0, h.A(h.Rel("next"), h.Href(to("/activity", "show", show, "before", number(f.last))), g.Text("Older ›")))))
+		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
+			g.If(f.more || len(f.rows) >= feedSize && f.last > 0,
+				h.A(h.Rel("next"), h.Href(to("/activity", "show", show, "before", number(f.last))),
+					g.Text("Older ›")))))
 }
 
 func (v *visit) operationFeed(tx pgx.Tx, before int64) (f feed, err error) {
 	f.none = "No call that changes the cloud has been made yet, or none that you may see."
 	f.header = []string{"Started", "Record", "Call", "Result", "Took"}
-	rows, err := tx.Query(v.ctx(), `SELECT id, started, ended, table_name, record_id, kind, service || '.' || action, coalesce(result, ''), coalesce(error, '') FROM public.iasql_operations WHERE id < $1 ORDER BY id DESC LIMIT $2`, before, feedSize)
+	rows, err := tx.Query(v.ctx(),
+		`SELECT id, started, ended, table_name, record_id, kind, service || '.' || action, coalesce(result, ''), coalesce(error, '') FROM public.iasql_operations WHERE id < $1 ORDER BY id DESC LIMIT $2`, before, feedSize)
 	if err != nil {
 		return f, err
 	}
 	var started, ended *time.Time
 	var id *int64
 	var t, kind, call, result, failure string
-	_, err = pgx.ForEachRow(rows, []any{&f.last, &started, &ended, &t, &id, &kind, &call, &result, &failure}, func() error {
-		mark, took := h.Span(h.Class("state busy"), g.Text("under way")), "–"
-		if result != "" {
-			class := "ok"
-			if result != "ok" {
-				class = "bad"
+	_, err = pgx.ForEachRow(rows, []any{&f.last, &started, &ended, &t, &id, &kind, &call, &result, &failure},
+		func() error {
+			mark, took := h.Span(h.Class("state busy"), g.Text("under way")), "–"
+			if result != "" {
+				class := "ok"
+				if result != "ok" {
+					class = "bad"
+				}
+				mark = h.Span(h.Class("state "+class), g.Text(result))
 			}
-			mark = h.Span(h.Class("state "+class), g.Text(result))
-		}
-		if started != nil && ended != nil {
-			took = duration(ended.Sub(*started))
-		}
-		record := g.Node(g.Text(t))
-		if id != nil {
-			record = recordLink(t, *id)
-		}
-		f.rows = append(f.rows, h.Tr(h.Td(when(started)), h.Td(record), h.Td(h.Span(h.Class("muted"), g.Text(kind+" ")), h.Code(g.Text(call)), g.If(failure != "", h.P(h.Class("message bad"), g.Text(shorten(failure, 300))))), h.Td(mark), h.Td(h.Class("num"), g.Text(took))))
-		return nil
-	})
+			if started != nil && ended != nil {
+				took = duration(ended.Sub(*started))
+			}
+			record := g.Node(g.Text(t))
+			if id != nil {
+				record = recordLink(t, *id)
+			}
+			f.rows = append(f.rows, h.Tr(h.Td(when(started)), h.Td(record),
+				h.Td(h.Span(h.Class("muted"), g.Text(kind+" ")), h.Code(g.Text(call)),
+					g.If(failure != "", h.P(h.Class("message bad"), g.Text(shorten(failure, 300))))), h.Td(mark),
+				h.Td(h.Class("num"), g.Text(took))))
+			return nil
+		})
 	return f, err
 }
 
@@ -111,7 +123,8 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 	lowest := int64(0)
 	if show != "pending" {
 		var newest int64
-		if err := tx.QueryRow(v.ctx(), `SELECT coalesce((SELECT l.id FROM public.iasql_audit_log l WHERE l.id < $1 ORDER BY l.id DESC LIMIT 1), 0)`, before).Scan(&newest); err != nil {
+		if err := tx.QueryRow(v.ctx(),
+			`SELECT coalesce((SELECT l.id FROM public.iasql_audit_log l WHERE l.id < $1 ORDER BY l.id DESC LIMIT 1), 0)`, before).Scan(&newest); err != nil {
 			return f, err
 		}
 		lowest = max(0, newest-window)
@@ -128,7 +141,8 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 	}
 	rows, err := tx.Query(v.ctx(), `
 		SELECT l.id, l.ts, l."user", coalesce(l.table_name, ''), l.record_id, l.change_type, CASE WHEN length(l.change::text) < 20000 THEN l.change END, coalesce(l.message, ''), l.settled, l.actor, l.actor_session, l.source_address, l.user_agent
-		FROM public.iasql_audit_log l WHERE l.id < $1 AND l.id > $3 AND `+condition+` ORDER BY l.id DESC LIMIT $2`, before, feedSize, lowest)
+		FROM public.iasql_audit_log l WHERE l.id < $1 AND l.id > $3 AND `+condition+` ORDER BY l.id DESC LIMIT $2`,
+		before, feedSize, lowest)
 	if err != nil {
 		return f, err
 	}
@@ -138,7 +152,8 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 	var details map[string]any
 	var settled bool
 	var said told
-	_, err = pgx.ForEachRow(rows, []any{&f.last, &ts, &who, &t, &id, &kind, &details, &message, &settled, &said.actor, &said.session, &said.address, &said.agent}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.last, &ts, &who, &t, &id, &kind, &details, &message, &settled, &said.actor,
+		&said.session, &said.address, &said.agent}, func() error {
 		record := g.Node(g.Text(t))
 		if id != nil && t != "" {
 			record = recordLink(t, *id)
@@ -147,7 +162,9 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 		if !settled {
 			mark = h.Span(h.Class("state busy"), g.Text("pending"))
 		}
-		f.rows = append(f.rows, h.Tr(h.Td(when(ts)), h.Td(said.by(who)), h.Td(record), h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "), mark, g.If(message != "", h.Span(h.Class("muted"), g.Text(" "+shorten(message, 200)))), changes(details))))
+		f.rows = append(f.rows, h.Tr(h.Td(when(ts)), h.Td(said.by(who)), h.Td(record),
+			h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "), mark,
+				g.If(message != "", h.Span(h.Class("muted"), g.Text(" "+shorten(message, 200)))), changes(details))))
 		details = nil
 		return nil
 	})
@@ -161,20 +178,25 @@ func (v *visit) auditFeed(tx pgx.Tx, show string, before int64) (f feed, err err
 func (v *visit) cycleFeed(tx pgx.Tx, before int64) (f feed, err error) {
 	f.none = "No cycle has run yet, or none of an account that you may see."
 	f.header = []string{"Started", "Account", "Kind", "Engine", "Took", "Reads", "Calls", "Pushed", "Pulled", "Errors"}
-	rows, err := tx.Query(v.ctx(), `SELECT id, account, kind, started, ended, engine, reads, calls, pushes, pulls, errors, coalesce(message, '') FROM public.iasql_cycles WHERE id < $1 ORDER BY id DESC LIMIT $2`, before, feedSize)
+	rows, err := tx.Query(v.ctx(),
+		`SELECT id, account, kind, started, ended, engine, reads, calls, pushes, pulls, errors, coalesce(message, '') FROM public.iasql_cycles WHERE id < $1 ORDER BY id DESC LIMIT $2`, before, feedSize)
 	if err != nil {
 		return f, err
 	}
 	var account, kind, engine, message string
 	var started, ended *time.Time
 	var reads, calls, pushes, pulls, errs *int64
-	_, err = pgx.ForEachRow(rows, []any{&f.last, &account, &kind, &started, &ended, &engine, &reads, &calls, &pushes, &pulls, &errs, &message}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&f.last, &account, &kind, &started, &ended, &engine, &reads, &calls, &pushes,
+		&pulls, &errs, &message}, func() error {
 		took := "running"
 		if ended != nil && started != nil {
 			took = duration(ended.Sub(*started))
 		}
 		num := func(n *int64) g.Node { return h.Td(h.Class("num"), g.Text(optional(n))) }
-		f.rows = append(f.rows, h.Tr(h.Td(when(started)), h.Td(g.Text(account)), h.Td(g.Text(kind), g.If(message != "", h.P(h.Class("message bad"), g.Text(shorten(message, 300))))), h.Td(h.Class("muted"), g.Text(engine)), h.Td(h.Class("num"), g.Text(took)), num(reads), num(calls), num(pushes), num(pulls), num(errs)))
+		f.rows = append(f.rows, h.Tr(h.Td(when(started)), h.Td(g.Text(account)),
+			h.Td(g.Text(kind), g.If(message != "", h.P(h.Class("message bad"), g.Text(shorten(message, 300))))),
+			h.Td(h.Class("muted"), g.Text(engine)), h.Td(h.Class("num"), g.Text(took)), num(reads), num(calls),
+			num(pushes), num(pulls), num(errs)))
 		return nil
 	})
 	return f, err
@@ -185,7 +207,8 @@ func (v *visit) failedFeed(tx pgx.Tx) (f feed, err error) {
 	f.header = []string{"Since", "Record", "State", "Why"}
 	concerns, err := loadConcerns(v.ctx(), tx, true, 500)
 	for _, c := range concerns {
-		f.rows = append(f.rows, h.Tr(h.Td(when(c.since)), h.Td(recordLink(c.table, c.id)), h.Td(state(c.state, true)), h.Td(h.Class("message"), g.Text(shorten(c.message, 300)))))
+		f.rows = append(f.rows, h.Tr(h.Td(when(c.since)), h.Td(recordLink(c.table, c.id)), h.Td(state(c.state, true)),
+			h.Td(h.Class("message"), g.Text(shorten(c.message, 300)))))
 	}
 	return f, err
 }

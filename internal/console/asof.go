@@ -36,7 +36,8 @@ type moved struct {
 func (c *Console) asOf(v *visit) {
 	now := time.Now().UTC().Truncate(time.Minute)
 	name := v.r.FormValue("table")
-	from, until := parseTime(v.r.FormValue("from"), now.Add(-24*time.Hour)), parseTime(v.r.FormValue("until"), now.Add(time.Minute))
+	from, until := parseTime(v.r.FormValue("from"), now.Add(-24*time.Hour)),
+		parseTime(v.r.FormValue("until"), now.Add(time.Minute))
 	whole := v.r.FormValue("whole") != ""
 	var tables []*tableInfo
 	var changed []moved
@@ -57,7 +58,8 @@ func (c *Console) asOf(v *visit) {
 		if tooBig = t.estimate > mostAsOf; tooBig {
 			return nil
 		}
-		got, err := tx.Query(v.ctx(), `SELECT r.record FROM public.iasql_as_of($1::text, $2::timestamptz) r LIMIT 201`, t.name, from)
+		got, err := tx.Query(v.ctx(), `SELECT r.record FROM public.iasql_as_of($1::text, $2::timestamptz) r LIMIT 201`,
+			t.name, from)
 		if err != nil {
 			return err
 		}
@@ -73,16 +75,23 @@ func (c *Console) asOf(v *visit) {
 		h.Select(h.ID("table"), h.Name("table"), g.Map(tables, func(t *tableInfo) g.Node {
 			return h.Option(h.Value(t.name), g.If(t.name == name, h.Selected()), g.Text(t.name))
 		})),
-		h.Label(h.For("from"), g.Text("From (UTC)")), h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"), h.Value(from.Format(formTime))),
-		h.Label(h.For("until"), g.Text("Until (UTC)")), h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"), h.Value(until.Format(formTime))),
+		h.Label(h.For("from"), g.Text("From (UTC)")),
+		h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"), h.Value(from.Format(formTime))),
+		h.Label(h.For("until"), g.Text("Until (UTC)")),
+		h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"), h.Value(until.Format(formTime))),
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("What changed")),
 		h.Button(h.Type("submit"), h.Name("whole"), h.Value("1"), g.Text("The table as it was at “from”")))
-	content := g.Node(h.Div(h.Class("card"), empty("Choose a table. The audit log knows every change of it, by people and by the engine, for as long as audit_retention says.",
-		"SELECT * FROM iasql_as_of(NULL::a_table, now() - interval '1 hour');")))
+	content := g.Node(h.Div(h.Class("card"),
+		empty("Choose a table. The audit log knows every change of it, by people and by the engine, for as long as "+
+			"audit_retention says.",
+			"SELECT * FROM iasql_as_of(NULL::a_table, now() - interval '1 hour');")))
 	switch {
 	case name == "":
 	case tooBig:
-		content = h.Div(h.Class("alert bad"), h.P(g.Text("The table has over 20,000 records: ask for it in psql, which has the time.")), h.Pre(h.Class("sql"), g.Text("SELECT * FROM iasql_as_of(NULL::"+ident(name)+", "+literal(from.Format(time.RFC3339))+");")))
+		content = h.Div(h.Class("alert bad"),
+			h.P(g.Text("The table has over 20,000 records: ask for it in psql, which has the time.")),
+			h.Pre(h.Class("sql"), g.Text("SELECT * FROM iasql_as_of(NULL::"+ident(name)+", "+
+				literal(from.Format(time.RFC3339))+");")))
 	case whole:
 		content = section(name+" as of "+from.Format("2006-01-02 15:04 UTC"), asOfTable(rows))
 	default:
@@ -114,7 +123,8 @@ func loadMoved(v *visit, tx pgx.Tx, name string, from, until time.Time) ([]moved
 		)
 		SELECT k.record_id, coalesce(o.image, '{}'), coalesce(n.image, '{}'),
 			CASE WHEN k.first = 'INSERT' AND k.last = 'DELETE' THEN 'came and went' WHEN k.last = 'DELETE' THEN 'deleted' WHEN k.first = 'INSERT' THEN 'created' ELSE 'changed' END, k.n
-		FROM k LEFT JOIN o USING (record_id) LEFT JOIN n USING (record_id) ORDER BY k.newest DESC LIMIT $4`, name, from, until, mostMoved)
+		FROM k LEFT JOIN o USING (record_id) LEFT JOIN n USING (record_id) ORDER BY k.newest DESC LIMIT $4`, name, from,
+		until, mostMoved)
 	if err != nil {
 		return nil, err
 	}
@@ -129,13 +139,16 @@ func movedCard(name string, changed []moved) g.Node {
 		return h.Div(h.Class("card"), empty("Nothing of "+name+" changed in that time, or nothing that you may see."))
 	}
 	class := map[string]string{"created": "create", "deleted": "delete", "changed": "update", "came and went": "pull"}
-	return h.Section(h.Class("card plan"), h.H2(g.Text(grouped(int64(len(changed)))+" records of "+name+" changed")), g.Map(changed, func(m moved) g.Node {
-		details := map[string]any{"original": m.from, "change": m.to}
-		if m.kind != "changed" {
-			details = nil
-		}
-		return h.Div(h.Class("step "+class[m.kind]), h.P(h.Span(h.Class("state mode"), g.Text(m.kind)), recordLink(name, m.id), h.Span(h.Class("muted small"), g.Text(entries(m.n)))), changes(details))
-	}))
+	return h.Section(h.Class("card plan"), h.H2(g.Text(grouped(int64(len(changed)))+" records of "+name+" changed")),
+		g.Map(changed, func(m moved) g.Node {
+			details := map[string]any{"original": m.from, "change": m.to}
+			if m.kind != "changed" {
+				details = nil
+			}
+			return h.Div(h.Class("step "+class[m.kind]),
+				h.P(h.Span(h.Class("state mode"), g.Text(m.kind)), recordLink(name, m.id),
+					h.Span(h.Class("muted small"), g.Text(entries(m.n)))), changes(details))
+		}))
 }
 
 func entries(n int64) string {
@@ -158,5 +171,6 @@ func asOfTable(rows []map[string]any) g.Node {
 			cells[i] = append(cells[i], shorten(compact(r[c]), 80))
 		}
 	}
-	return g.Group([]g.Node{plainTable(columns, cells), g.If(more, h.P(h.Class("muted small"), g.Text("The first 200.")))})
+	return g.Group([]g.Node{plainTable(columns, cells),
+		g.If(more, h.P(h.Class("muted small"), g.Text("The first 200.")))})
 }

@@ -73,7 +73,8 @@ func (b batchInfo) progress() g.Node {
 		text += ", " + grouped(*b.retrying) + " tried again"
 	}
 	return h.Div(h.Class("progress"),
-		g.El("progress", g.Attr("max", number(*b.total)), h.Value(number(*b.done)), g.Attr("aria-label", text)), h.Span(g.Text(text)),
+		g.El("progress", g.Attr("max", number(*b.total)), h.Value(number(*b.done)), g.Attr("aria-label", text)),
+		h.Span(g.Text(text)),
 		g.If(b.message != "", h.P(h.Class("message muted small"), g.Text(shorten(b.message, 500)))))
 }
 
@@ -98,7 +99,8 @@ func loadBatches(ctx context.Context, tx pgx.Tx) ([]batchInfo, error) {
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (batchInfo, error) {
 		var b batchInfo
-		return b, row.Scan(&b.id, &b.name, &b.owner, &b.sessions, &b.since, &b.records, &b.phase, &b.outcome, &b.abandoned, &b.total, &b.done, &b.retrying, &b.carriedOut, &b.message)
+		return b, row.Scan(&b.id, &b.name, &b.owner, &b.sessions, &b.since, &b.records, &b.phase, &b.outcome,
+			&b.abandoned, &b.total, &b.done, &b.retrying, &b.carriedOut, &b.message)
 	})
 }
 
@@ -141,12 +143,15 @@ func batchAction(r *http.Request) (action, error) {
 
 // commit goes on if the session that waits for it ends.
 func commit(batch int64, message *string, hash, onError string) action {
-	return action{name: "commit", text: "Commit", batch: batch, why: "Does what this page shows, and nothing else: if either side has moved since, it changes nothing.",
-		statement: statement{`CALL iasql_commit($1::text, $2::text, $3::text, $4::text)`, []any{message, hash, onError, "continue"}}}
+	return action{name: "commit", text: "Commit", batch: batch,
+		why: "Does what this page shows, and nothing else: if either side has moved since, it changes nothing.",
+		statement: statement{`CALL iasql_commit($1::text, $2::text, $3::text, $4::text)`,
+			[]any{message, hash, onError, "continue"}}}
 }
 
 func rollback(batch int64, force bool) action {
-	a := action{name: "rollback", text: "Roll back", batch: batch, danger: true, why: "Takes back the batch's edits in the database. The cloud is not touched.",
+	a := action{name: "rollback", text: "Roll back", batch: batch, danger: true,
+		why:       "Takes back the batch's edits in the database. The cloud is not touched.",
 		statement: statement{`CALL iasql_rollback($1::boolean)`, []any{force}}}
 	if force {
 		a.name, a.text = "force rollback", "Roll back all the same"
@@ -161,19 +166,29 @@ func approve(batch int64, hash string) action {
 
 func (c *Console) batches(v *visit) {
 	var batches []batchInfo
-	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) { batches, err = loadBatches(v.ctx(), tx); return err }); err != nil {
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
+		batches, err = loadBatches(v.ctx(), tx)
+		return err
+	}); err != nil {
 		v.failed(err)
 		return
 	}
 	v.live = true
-	lead := "A batch stages changes, shows what they would do, and does all of it or nothing. Those that are open, and those of the last seven days."
+	lead := "A batch stages changes, shows what they would do, and does all of it or nothing. Those that are open, " +
+		"and those of the last seven days."
 	everything := h.P(h.A(h.Class("button"), h.Href("/batches/pending"), g.Text("Preview everything that is pending")))
 	if len(batches) == 0 {
-		v.page("Batches", lead, h.Div(h.Class("card"), empty("No batch is open. Open one in psql, change what you want, and review it here.",
-			"CALL iasql_begin('shop');\n-- INSERT, UPDATE and DELETE as you like\nSELECT * FROM iasql_preview();")), everything)
+		v.page("Batches", lead, h.Div(h.Class("card"),
+			empty("No batch is open. Open one in psql, change what you want, and review it here.",
+				"CALL iasql_begin('shop');\n-- INSERT, UPDATE and DELETE as you like\nSELECT * FROM iasql_preview();")),
+			everything)
 		return
 	}
-	v.page("Batches", lead, h.Div(h.Class("card"), rowsOf([]string{"Batch", "State", "Records", "Owner", "Opened", "Sessions"}, g.Map(batches, func(b batchInfo) g.Node {
-		return h.Tr(h.Td(h.A(h.Href(b.path()), g.Text(b.title()))), h.Td(b.mark()), h.Td(h.Class("num"), g.Text(grouped(b.records))), h.Td(g.Text(b.owner)), h.Td(ago(b.since)), h.Td(h.Class("muted"), g.Text(b.sessions)))
-	}))), everything)
+	v.page("Batches", lead, h.Div(h.Class("card"),
+		rowsOf([]string{"Batch", "State", "Records", "Owner", "Opened", "Sessions"},
+			g.Map(batches, func(b batchInfo) g.Node {
+				return h.Tr(h.Td(h.A(h.Href(b.path()), g.Text(b.title()))), h.Td(b.mark()),
+					h.Td(h.Class("num"), g.Text(grouped(b.records))), h.Td(g.Text(b.owner)), h.Td(ago(b.since)),
+					h.Td(h.Class("muted"), g.Text(b.sessions)))
+			}))), everything)
 }

@@ -64,7 +64,8 @@ func loadTables(ctx context.Context, tx pgx.Tx, count bool) ([]*tableInfo, error
 	var parts []string
 	for i, t := range tables {
 		if t.readable {
-			parts = append(parts, fmt.Sprintf(`SELECT %d, count(*) FROM (SELECT FROM %s LIMIT %d) r`, i, table(t.name), exactly+1))
+			parts = append(parts, fmt.Sprintf(`SELECT %d, count(*) FROM (SELECT FROM %s LIMIT %d) r`, i, table(t.name),
+				exactly+1))
 		}
 	}
 	if len(parts) == 0 {

@@ -63,7 +63,8 @@ func New(ctx context.Context, options Options) (*Console, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
 	}
-	c := &Console{options: options, log: options.Log, base: base, attempts: newAttempts(), visitors: newLimiters(20, 200)}
+	c := &Console{options: options, log: options.Log, base: base, attempts: newAttempts(),
+		visitors: newLimiters(20, 200)}
 	if c.log == nil {
 		c.log = slog.Default()
 	}

@@ -36,7 +36,9 @@ type graph struct {
 func noise(references []reference) map[string]bool {
 	tables := map[string]bool{}
 	for _, r := range references {
-		if !slices.ContainsFunc(r.columns, func(c string) bool { return c != modules.ColumnAccount && c != modules.ColumnRegion }) {
+		if !slices.ContainsFunc(r.columns, func(c string) bool {
+			return c != modules.ColumnAccount && c != modules.ColumnRegion
+		}) {
 			tables[r.to] = true
 		}
 	}
@@ -50,7 +52,8 @@ type recordKey struct {
 
 // neighbours walks the references from a record, both ways, so many steps and at
 // most so many records of a table from each.
-func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string, id int64, steps, each int) (graph, error) {
+func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string, id int64, steps,
+	each int) (graph, error) {
 	var gr graph
 	at, quiet := map[recordKey]int{}, noise(references)
 	add := func(k recordKey, rank int) (int, bool) {
@@ -58,7 +61,8 @@ func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string
 			return i, false
 		}
 		at[k] = len(gr.nodes)
-		gr.nodes = append(gr.nodes, node{key: k.table + " " + number(k.id), title: k.table, sub: number(k.id), href: recordPath(k.table, k.id), rank: rank})
+		gr.nodes = append(gr.nodes, node{key: k.table + " " + number(k.id), title: k.table, sub: number(k.id),
+			href: recordPath(k.table, k.id), rank: rank})
 		return at[k], true
 	}
 	start := recordKey{t, id}
@@ -114,10 +118,13 @@ func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string
 
 // related returns the records that a record refers to by a reference, or that
 // refer to it.
-func related(ctx context.Context, tx pgx.Tx, ref reference, id int64, out bool, each int) (ids []int64, more bool, err error) {
-	sql := fmt.Sprintf("SELECT t.id FROM %s f JOIN %s t ON %s WHERE f.id = $1 ORDER BY t.id LIMIT $2", table(ref.from), table(ref.to), ref.same("f", "t"))
+func related(ctx context.Context, tx pgx.Tx, ref reference, id int64, out bool, each int) (ids []int64, more bool,
+	err error) {
+	sql := fmt.Sprintf("SELECT t.id FROM %s f JOIN %s t ON %s WHERE f.id = $1 ORDER BY t.id LIMIT $2", table(ref.from),
+		table(ref.to), ref.same("f", "t"))
 	if !out {
-		sql = fmt.Sprintf("SELECT f.id FROM %s t JOIN %s f ON %s WHERE t.id = $1 ORDER BY f.id LIMIT $2", table(ref.to), table(ref.from), ref.same("f", "t"))
+		sql = fmt.Sprintf("SELECT f.id FROM %s t JOIN %s f ON %s WHERE t.id = $1 ORDER BY f.id LIMIT $2", table(ref.to),
+			table(ref.from), ref.same("f", "t"))
 	}
 	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec, id, each+1)
 	if err != nil {
@@ -177,7 +184,8 @@ func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int
 		SELECT coalesce(bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), false), min(a.attname) FILTER (WHERE a.attname = ANY (m.identity))
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relnamespace = 'public'::regnamespace
 		JOIN iasql_internal.managed_table m ON m.name = c.relname
-		WHERE c.relname = $1 AND a.attnum > 0 AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`, t).Scan(&tags, &identity)
+		WHERE c.relname = $1 AND a.attnum > 0 AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`,
+		t).Scan(&tags, &identity)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +200,8 @@ func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int
 	if len(parts) == 0 {
 		return names, nil
 	}
-	rows, err := tx.Query(ctx, "SELECT t.id, left(coalesce("+strings.Join(parts, ", ")+", ''), 60) FROM "+table(t)+" t WHERE t.id = ANY ($1)", pgx.QueryExecModeExec, ids)
+	rows, err := tx.Query(ctx, "SELECT t.id, left(coalesce("+strings.Join(parts, ", ")+", ''), 60) FROM "+table(t)+
+		" t WHERE t.id = ANY ($1)", pgx.QueryExecModeExec, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -251,17 +260,23 @@ func (gr *graph) draw() g.Node {
 		if x2 <= x1 { // of one column, or backwards
 			x2, bend = x2+boxWidth, gapX
 		}
-		drawn = append(drawn, g.El("path", g.Attr("class", "edge"), g.Attr("d", fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend*sign(x2-x1-1), y2, x2, y2))))
+		drawn = append(drawn, g.El("path", g.Attr("class", "edge"),
+			g.Attr("d", fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1+bend, y1, x2-bend*sign(x2-x1-1),
+				y2, x2, y2))))
 	}
 	for i, n := range gr.nodes {
 		drawn = append(drawn, g.El("a", g.Attr("href", n.href), g.Attr("class", strings.TrimSpace("node "+n.class)),
 			g.El("title", g.Text(n.title+" "+n.sub)),
-			g.El("rect", g.Attr("x", fmt.Sprint(x(i))), g.Attr("y", fmt.Sprint(y(i))), g.Attr("width", fmt.Sprint(boxWidth)), g.Attr("height", fmt.Sprint(boxHeight)), g.Attr("rx", "8")),
-			g.El("text", g.Attr("class", "kind"), g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+17)), g.Text(shorten(n.title, 24))),
-			g.El("text", g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+34)), g.Text(shorten(n.sub, 22)))))
+			g.El("rect", g.Attr("x", fmt.Sprint(x(i))), g.Attr("y", fmt.Sprint(y(i))),
+				g.Attr("width", fmt.Sprint(boxWidth)), g.Attr("height", fmt.Sprint(boxHeight)), g.Attr("rx", "8")),
+			g.El("text", g.Attr("class", "kind"), g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+17)),
+				g.Text(shorten(n.title, 24))),
+			g.El("text", g.Attr("x", fmt.Sprint(x(i)+10)), g.Attr("y", fmt.Sprint(y(i)+34)),
+				g.Text(shorten(n.sub, 22)))))
 	}
 	return h.Div(h.Class("scroll graph"), g.Attr("tabindex", "0"),
-		g.El("svg", g.Attr("width", fmt.Sprint(width)), g.Attr("height", fmt.Sprint(height)), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)),
+		g.El("svg", g.Attr("width", fmt.Sprint(width)), g.Attr("height", fmt.Sprint(height)),
+			g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", width, height)),
 			g.Attr("role", "group"), g.Attr("aria-label", "What hangs on what"), g.Group(drawn)),
 		g.If(gr.more, h.P(h.Class("muted small"), g.Text("There is more than is drawn."))))
 }

@@ -14,7 +14,8 @@ import (
 
 // policy lets a page run the console's own scripts and styles, and nothing that
 // stands in the page itself: what somebody has smuggled into a name does nothing.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; " +
+	"connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // mostForm bounds what a form may send.
@@ -37,7 +38,8 @@ func (c *Console) guard(next http.Handler) http.Handler {
 			header.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		if len(c.options.Hosts) > 0 && !slices.Contains(c.options.Hosts, hostname(r.Host)) {
-			http.Error(w, "This console is not reached by that name; --http-name adds one.", http.StatusMisdirectedRequest)
+			http.Error(w, "This console is not reached by that name; --http-name adds one.",
+				http.StatusMisdirectedRequest)
 			return
 		}
 		if !c.visitors.of(c.address(r)).Allow() {
@@ -147,7 +149,8 @@ type attempts struct {
 
 func newAttempts() *attempts {
 	every := rate.Every(10 * time.Second)
-	return &attempts{from: newLimiters(every, 20), named: newLimiters(every, 5), all: rate.NewLimiter(5, 50), slots: make(chan struct{}, 4)}
+	return &attempts{from: newLimiters(every, 20), named: newLimiters(every, 5), all: rate.NewLimiter(5, 50),
+		slots: make(chan struct{}, 4)}
 }
 
 // begin reports whether an attempt may be made; done ends it. Those that fail

@@ -23,14 +23,16 @@ func TestAddressBehindProxies(t *testing.T) {
 		{"through one proxy", "10.0.0.1:5", []string{"192.0.2.1"}, trusted, "192.0.2.1"},
 		{"through two", "10.0.0.1:5", []string{"192.0.2.1, 10.9.9.9"}, trusted, "192.0.2.1"},
 		{"in two headers", "10.0.0.1:5", []string{"192.0.2.1", "10.9.9.9"}, trusted, "192.0.2.1"},
-		{"what the visitor has sent is hearsay", "10.0.0.1:5", []string{"198.51.100.7, 192.0.2.1"}, trusted, "192.0.2.1"},
+		{"what the visitor has sent is hearsay", "10.0.0.1:5", []string{"198.51.100.7, 192.0.2.1"}, trusted,
+			"192.0.2.1"},
 		{"also where it names a proxy", "10.0.0.1:5", []string{"10.1.1.1, 192.0.2.1"}, trusted, "192.0.2.1"},
 		{"and where it is nonsense", "10.0.0.1:5", []string{"nonsense, 192.0.2.1"}, trusted, "192.0.2.1"},
 		{"a proxy that says nonsense", "10.0.0.1:5", []string{"192.0.2.1, unknown"}, trusted, "10.0.0.1"},
 		{"a proxy that says nothing", "10.0.0.1:5", nil, trusted, "10.0.0.1"},
 		{"all are proxies", "10.0.0.1:5", []string{"10.0.0.3, 10.0.0.2"}, trusted, "10.0.0.3"},
 		{"with a port", "10.0.0.1:5", []string{"192.0.2.1:4711"}, trusted, "192.0.2.1"},
-		{"IPv6 counts by its network", "[2001:db8:1::1]:5", []string{"[2001:db8:9:9:1:2:3:4]:4711"}, trusted, "2001:db8:9:9::"},
+		{"IPv6 counts by its network", "[2001:db8:1::1]:5", []string{"[2001:db8:9:9:1:2:3:4]:4711"}, trusted,
+			"2001:db8:9:9::"},
 		{"IPv4 in IPv6", "[::ffff:10.0.0.1]:5", []string{"::ffff:192.0.2.1"}, trusted, "192.0.2.1"},
 	} {
 		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-For": c.forwarded}}

@@ -54,11 +54,14 @@ func (d *recordData) timeline() g.Node {
 			class += " failed"
 		}
 		return h.Li(h.Class(class),
-			h.Div(h.Class("row"), h.Span(h.Class("kind"), g.Text(e.kind)), h.Strong(g.Text(shorten(e.what, 300))), h.Span(h.Class("muted small"), g.Text("by "+by+" "), when(e.ts))),
+			h.Div(h.Class("row"), h.Span(h.Class("kind"), g.Text(e.kind)), h.Strong(g.Text(shorten(e.what, 300))),
+				h.Span(h.Class("muted small"), g.Text("by "+by+" "), when(e.ts))),
 			e.how(),
 			changes(e.details))
 	})
-	return section("History", h.Ol(h.Class("timeline"), items), g.If(d.more, h.P(h.Class("muted small"), g.Text("The newest 100. All of it: "), h.Code(g.Text("SELECT * FROM iasql_history('"+d.t.name+"', "+number(d.id)+")")))))
+	return section("History", h.Ol(h.Class("timeline"), items),
+		g.If(d.more, h.P(h.Class("muted small"), g.Text("The newest 100. All of it: "),
+			h.Code(g.Text("SELECT * FROM iasql_history('"+d.t.name+"', "+number(d.id)+")")))))
 }
 
 // how says from where and with what somebody has made a change in the cloud.
@@ -69,7 +72,8 @@ func (e *historyInfo) how() g.Node {
 		}
 		return nil
 	}
-	t := told{actor: text("actor"), session: text("session"), address: text("source_address"), agent: text("user_agent")}
+	t := told{actor: text("actor"), session: text("session"), address: text("source_address"),
+		agent: text("user_agent")}
 	if t.actor == nil {
 		return nil
 	}
@@ -80,7 +84,8 @@ func (e *historyInfo) how() g.Node {
 func changes(details map[string]any) g.Node {
 	var lines []g.Node
 	line := func(column string, from, to any) {
-		lines = append(lines, h.Li(h.Span(h.Class("col"), g.Text(column)), h.Del(g.Text(compact(from))), g.Text(" → "), h.Ins(g.Text(compact(to)))))
+		lines = append(lines, h.Li(h.Span(h.Class("col"), g.Text(column)), h.Del(g.Text(compact(from))), g.Text(" → "),
+			h.Ins(g.Text(compact(to)))))
 	}
 	if columns, ok := details["columns"].(map[string]any); ok {
 		for _, name := range sortedKeys(columns) {

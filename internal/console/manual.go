@@ -25,7 +25,8 @@ func (c *Console) manual(v *visit) {
 	name := v.r.PathValue("module")
 	source, err := fs.ReadFile(docs.Modules, "modules/"+name+".md")
 	if err != nil {
-		v.problem(http.StatusNotFound, "No module "+name+" has documentation here.", "The list of modules links to those that have.")
+		v.problem(http.StatusNotFound, "No module "+name+" has documentation here.",
+			"The list of modules links to those that have.")
 		return
 	}
 	page, err := markdown(source)
@@ -34,7 +35,8 @@ func (c *Console) manual(v *visit) {
 		return
 	}
 	v.page(name, "",
-		h.P(h.A(h.Href("/modules#"+name), g.Text("All modules")), g.Text(" · "), h.A(h.Href(to("/map", "module", name)), g.Text("Diagram of the installed tables"))),
+		h.P(h.A(h.Href("/modules#"+name), g.Text("All modules")), g.Text(" · "),
+			h.A(h.Href(to("/map", "module", name)), g.Text("Diagram of the installed tables"))),
 		h.Article(h.Class("card manual"), g.Raw(page)))
 }
 
@@ -50,7 +52,9 @@ func documented(module string) bool {
 // drops addresses of dangerous schemes.
 func markdown(source []byte) (string, error) {
 	without := func(parsers []util.PrioritizedValue, kind any) []util.PrioritizedValue {
-		return slices.DeleteFunc(parsers, func(p util.PrioritizedValue) bool { return reflect.TypeOf(p.Value) == reflect.TypeOf(kind) })
+		return slices.DeleteFunc(parsers, func(p util.PrioritizedValue) bool {
+			return reflect.TypeOf(p.Value) == reflect.TypeOf(kind)
+		})
 	}
 	md := goldmark.New(
 		goldmark.WithParser(parser.NewParser(

@@ -38,12 +38,15 @@ func (c *Console) wholeMap(v *visit) {
 		return
 	}
 	v.live = true
-	lead := "What hangs on what: a table stands to the right of those that it refers to. Open a record to see what hangs on it."
+	lead := "What hangs on what: a table stands to the right of those that it refers to. Open a record to see what " +
+		"hangs on it."
 	if len(gr.nodes) == 0 {
 		v.page("Map", lead, h.Div(h.Class("card"), empty("There are no records yet.", v.installs())))
 		return
 	}
-	v.page("Map", lead, g.If(module != "", h.P(h.A(h.Class("chip"), h.Href("/map"), g.Text("module "+shorten(module, 60)+" ✕")))), h.Div(h.Class("card"), gr.draw()), legend())
+	v.page("Map", lead, g.If(module != "",
+		h.P(h.A(h.Class("chip"), h.Href("/map"), g.Text("module "+shorten(module, 60)+" ✕")))),
+		h.Div(h.Class("card"), gr.draw()), legend())
 }
 
 // installs is a statement that installs a module.
@@ -52,7 +55,8 @@ func (c *Console) installs() string {
 }
 
 func legend() g.Node {
-	return h.P(h.Class("muted small"), h.Span(h.Class("state ok"), g.Text("as it should be")), h.Span(h.Class("state busy"), g.Text("under way")), h.Span(h.Class("state bad"), g.Text("needs you")))
+	return h.P(h.Class("muted small"), h.Span(h.Class("state ok"), g.Text("as it should be")),
+		h.Span(h.Class("state busy"), g.Text("under way")), h.Span(h.Class("state bad"), g.Text("needs you")))
 }
 
 func tableGraph(tables []*tableInfo, states []stateCount, references []reference, module string) graph {
@@ -60,11 +64,14 @@ func tableGraph(tables []*tableInfo, states []stateCount, references []reference
 	at, quiet := map[string]int{}, noise(references)
 	shown := map[string]bool{}
 	for _, t := range tables {
-		shown[t.name] = t.module == module || module == "" && !(t.readable && t.records == 0) // an empty table tells nothing
+		// an empty table tells nothing
+		shown[t.name] = t.module == module || module == "" && !(t.readable && t.records == 0)
 	}
 	if module != "" {
 		for _, r := range references {
-			if i := slices.IndexFunc(tables, func(t *tableInfo) bool { return t.name == r.from }); i >= 0 && tables[i].module == module {
+			if i := slices.IndexFunc(tables, func(t *tableInfo) bool {
+				return t.name == r.from
+			}); i >= 0 && tables[i].module == module {
 				shown[r.to] = true
 			}
 		}
@@ -123,7 +130,8 @@ func (c *Console) recordMap(v *visit) {
 			return err
 		}
 		var there bool
-		if err := tx.QueryRow(v.ctx(), "SELECT EXISTS (SELECT FROM "+table(t.name)+" t WHERE t.id = $1)", pgx.QueryExecModeExec, id).Scan(&there); err != nil {
+		if err := tx.QueryRow(v.ctx(), "SELECT EXISTS (SELECT FROM "+table(t.name)+" t WHERE t.id = $1)",
+			pgx.QueryExecModeExec, id).Scan(&there); err != nil {
 			return err
 		}
 		if !there {
@@ -141,6 +149,8 @@ func (c *Console) recordMap(v *visit) {
 		return
 	}
 	v.live = true
-	v.page("Map of "+name+" "+number(id), "On the left what it refers to, on the right what refers to it, two steps far.",
-		h.P(recordLink(name, id), g.Text(" · "), h.A(h.Href("/map"), g.Text("all tables"))), h.Div(h.Class("card"), gr.draw()), legend())
+	v.page("Map of "+name+" "+number(id),
+		"On the left what it refers to, on the right what refers to it, two steps far.",
+		h.P(recordLink(name, id), g.Text(" · "), h.A(h.Href("/map"), g.Text("all tables"))),
+		h.Div(h.Class("card"), gr.draw()), legend())
 }

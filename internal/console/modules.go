@@ -43,11 +43,13 @@ func (c *Console) modules(v *visit) {
 	}
 	var installed, others []g.Node
 	for _, m := range all {
-		body := []g.Node{h.H3(h.ID(m.name), g.Text(m.name), h.Span(h.Class("muted small"), g.Text(" version "+m.version)))}
+		body := []g.Node{h.H3(h.ID(m.name), g.Text(m.name),
+			h.Span(h.Class("muted small"), g.Text(" version "+m.version)))}
 		if len(m.dependencies) > 0 {
 			body = append(body, h.P(h.Class("muted small"), g.Text("needs "+strings.Join(m.dependencies, ", "))))
 		}
-		links := h.P(h.Class("row small"), g.If(documented(m.name), h.A(h.Href("/modules/"+m.name), g.Text("Documentation →"))),
+		links := h.P(h.Class("row small"),
+			g.If(documented(m.name), h.A(h.Href("/modules/"+m.name), g.Text("Documentation →"))),
 			g.If(m.installed, h.A(h.Href(to("/map", "module", m.name)), g.Text("Diagram →"))))
 		if m.installed {
 			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])), links)
@@ -59,6 +61,9 @@ func (c *Console) modules(v *visit) {
 	}
 	v.live = true
 	v.page("Modules", "A module brings the tables of a service, filled with what the cloud has.",
-		g.If(len(installed) > 0, g.Group([]g.Node{h.H2(g.Text("Installed")), h.Div(h.Class("grid"), g.Group(installed))})),
-		g.If(len(others) > 0, g.Group([]g.Node{h.H2(g.Text("Can be installed")), h.P(h.Class("muted"), g.Text("Installing makes the tables of a module and of those it needs, and imports what the cloud has.")), h.Div(h.Class("grid"), g.Group(others))})))
+		g.If(len(installed) > 0, g.Group([]g.Node{h.H2(g.Text("Installed")),
+			h.Div(h.Class("grid"), g.Group(installed))})),
+		g.If(len(others) > 0, g.Group([]g.Node{h.H2(g.Text("Can be installed")),
+			h.P(h.Class("muted"), g.Text("Installing makes the tables of a module and of those it needs, and imports "+
+				"what the cloud has.")), h.Div(h.Class("grid"), g.Group(others))})))
 }

@@ -188,7 +188,10 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 
 func (c *Console) overview(v *visit) {
 	var d overviewData
-	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) { d, err = v.loadOverview(tx); return err }); err != nil {
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
+		d, err = v.loadOverview(tx)
+		return err
+	}); err != nil {
 		v.failed(err)
 		return
 	}
@@ -227,17 +230,21 @@ func totalSize(tables []*tableInfo) string {
 }
 
 func tile(what, value, href string) g.Node {
-	return h.A(h.Class("tile"), h.Href(href), h.Span(h.Class("value"), g.Text(value)), h.Span(h.Class("muted"), g.Text(what)))
+	return h.A(h.Class("tile"), h.Href(href), h.Span(h.Class("value"), g.Text(value)),
+		h.Span(h.Class("muted"), g.Text(what)))
 }
 
 // attention comes first: what nobody but a person can mend.
 func (v *visit) attention(d overviewData) g.Node {
 	if len(d.engines) == 0 {
-		return h.Section(h.Class("card urgent"), h.H2(g.Text("No engine is connected")), h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one: "), h.Code(g.Text("engine serve"))))
+		return h.Section(h.Class("card urgent"), h.H2(g.Text("No engine is connected")),
+			h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one: "),
+				h.Code(g.Text("engine serve"))))
 	}
 	abandoned := slices.DeleteFunc(openBatches(d.batches), func(b batchInfo) bool { return !b.abandoned })
 	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 && len(abandoned) == 0 {
-		return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")), h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
+		return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")),
+			h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
 	}
 	more := len(d.concerns) > 20
 	items := g.Map(d.concerns[:min(len(d.concerns), 20)], func(c concern) g.Node {
@@ -246,16 +253,21 @@ func (v *visit) attention(d overviewData) g.Node {
 			h.P(h.Class("message"), g.Text(shorten(c.message, 300))))
 	})
 	failures := g.Map(d.errors, func(e errorInfo) g.Node {
-		return h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Unreadable")), g.If(e.table != "", h.A(h.Href("/records/"+e.table), g.Text(e.table))), h.Span(h.Class("muted small"), ago(e.ts))),
+		return h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Unreadable")),
+			g.If(e.table != "", h.A(h.Href("/records/"+e.table), g.Text(e.table))),
+			h.Span(h.Class("muted small"), ago(e.ts))),
 			h.P(h.Class("message"), g.Text(shorten(e.message, 300))))
 	})
 	return h.Section(h.Class("card urgent"), h.H2(g.Text("Needs you")),
 		h.Ul(h.Class("concerns"), items, failures,
 			g.Map(abandoned, func(b batchInfo) g.Node {
-				return h.Li(h.Div(b.mark(), h.A(h.Href(b.path()), g.Text(b.title())), h.Span(h.Class("muted small"), ago(b.since))),
-					h.P(h.Class("message"), g.Text("Nobody but its sessions can change its "+grouped(b.records)+" records while it is open. "+b.owner+" opened it.")))
+				return h.Li(h.Div(b.mark(), h.A(h.Href(b.path()), g.Text(b.title())),
+					h.Span(h.Class("muted small"), ago(b.since))),
+					h.P(h.Class("message"), g.Text("Nobody but its sessions can change its "+grouped(b.records)+
+						" records while it is open. "+b.owner+" opened it.")))
 			}),
-			g.If(d.conflicts > 0, h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Conflict")), h.A(h.Href("/activity?show=conflicts"), g.Text(atMost(d.conflicts, 1000)+" open"))),
+			g.If(d.conflicts > 0, h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Conflict")),
+				h.A(h.Href("/activity?show=conflicts"), g.Text(atMost(d.conflicts, 1000)+" open"))),
 				h.P(h.Class("message"), g.Text("Columns that moved on both sides wait for a decision."))))),
 		g.If(more, h.P(h.A(h.Href("/activity?show=failed"), g.Text("All that need you →")))))
 }
@@ -263,8 +275,12 @@ func (v *visit) attention(d overviewData) g.Node {
 func (v *visit) nowCard(d overviewData) g.Node {
 	var items []g.Node
 	for _, e := range d.engines {
-		doing := slices.DeleteFunc(strings.Split(e.doing, "; "), func(part string) bool { return strings.HasPrefix(part, "batch ") }) // they have a card
-		items = append(items, h.Li(h.Strong(g.Text(e.name)), h.Span(h.Class("muted small"), g.Text(e.version)), h.P(h.Class("message"), g.Text(strings.Join(doing, "; ")))))
+		// they have a card
+		doing := slices.DeleteFunc(strings.Split(e.doing, "; "), func(part string) bool {
+			return strings.HasPrefix(part, "batch ")
+		})
+		items = append(items, h.Li(h.Strong(g.Text(e.name)), h.Span(h.Class("muted small"), g.Text(e.version)),
+			h.P(h.Class("message"), g.Text(strings.Join(doing, "; ")))))
 	}
 	var accounts []g.Node
 	for _, a := range d.accounts {
@@ -273,11 +289,14 @@ func (v *visit) nowCard(d overviewData) g.Node {
 		if a.ended != nil && a.started != nil {
 			took = h.Span(h.Class("muted"), g.Text("took "+duration(a.ended.Sub(*a.started))))
 		}
-		accounts = append(accounts, h.Tr(h.Td(g.Text(a.name)), h.Td(g.Text(what)), h.Td(ago(a.started)), h.Td(took), h.Td(h.Class("num"), g.Text(optional(a.pushes))), h.Td(h.Class("num"), g.Text(optional(a.pulls))), h.Td(h.Class("num"), g.Text(optional(a.errs)))))
+		accounts = append(accounts, h.Tr(h.Td(g.Text(a.name)), h.Td(g.Text(what)), h.Td(ago(a.started)), h.Td(took),
+			h.Td(h.Class("num"), g.Text(optional(a.pushes))), h.Td(h.Class("num"), g.Text(optional(a.pulls))),
+			h.Td(h.Class("num"), g.Text(optional(a.errs)))))
 	}
 	content := []g.Node{h.Ul(h.Class("plain"), g.Group(items))}
 	if len(accounts) > 0 {
-		content = append(content, rowsOf([]string{"Account", "Last", "Started", "", "Pushed", "Pulled", "Errors"}, accounts))
+		content = append(content, rowsOf([]string{"Account", "Last", "Started", "", "Pushed", "Pulled", "Errors"},
+			accounts))
 	} else {
 		content = append(content, empty("No account has been looked at yet.", v.installs()))
 	}
@@ -290,7 +309,8 @@ func (v *visit) nowCard(d overviewData) g.Node {
 		slices.Sort(names)
 		text := "The cloud has not throttled this engine in the last 15 minutes."
 		if len(names) > 0 {
-			text = "Throttled by the cloud in the last 15 minutes: " + strings.Join(names, ", ") + ". The engine slows down by itself."
+			text = "Throttled by the cloud in the last 15 minutes: " + strings.Join(names, ", ") +
+				". The engine slows down by itself."
 		}
 		content = append(content, h.P(h.Class("muted small"), g.Text(text)))
 	}
@@ -307,20 +327,25 @@ func optional(n *int64) string {
 func batchCard(batches []batchInfo) g.Node {
 	open := openBatches(batches)
 	if len(open) == 0 {
-		return section("Open batches", empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.", "CALL iasql_begin('shop');"))
+		return section("Open batches",
+			empty("None. A batch stages changes, shows what they would do, and does all of it or nothing.",
+				"CALL iasql_begin('shop');"))
 	}
 	return section("Open batches", h.Ul(h.Class("plain"), g.Map(open, func(b batchInfo) g.Node {
 		records := grouped(b.records) + " records"
 		if b.records == 1 {
 			records = "1 record"
 		}
-		return h.Li(h.A(h.Href(b.path()), g.Text(b.title())), b.mark(), h.P(h.Class("muted small message"), g.Text(records+", opened by "+b.owner+" "), ago(b.since)), b.progress())
+		return h.Li(h.A(h.Href(b.path()), g.Text(b.title())), b.mark(),
+			h.P(h.Class("muted small message"), g.Text(records+", opened by "+b.owner+" "), ago(b.since)), b.progress())
 	})))
 }
 
 func (v *visit) modulesCard(d overviewData) g.Node {
 	if len(d.tables) == 0 {
-		return section("Modules", empty("No module is installed. A module brings the tables of a service, filled with what the cloud has.", v.installs()), h.P(h.A(h.Href("/modules"), g.Text("Install one →"))))
+		return section("Modules", empty(
+			"No module is installed. A module brings the tables of a service, filled with what the cloud has.",
+			v.installs()), h.P(h.A(h.Href("/modules"), g.Text("Install one →"))))
 	}
 	type sum struct {
 		name    string
@@ -371,7 +396,8 @@ func (v *visit) modulesCard(d overviewData) g.Node {
 		}
 		slices.Sort(states)
 		for _, st := range states {
-			marks = append(marks, state(st+" "+grouped(s.states[st]), strings.HasSuffix(st, "Failed") || st == "Conflict"))
+			marks = append(marks, state(st+" "+grouped(s.states[st]), strings.HasSuffix(st, "Failed") ||
+				st == "Conflict"))
 		}
 		if len(marks) == 0 {
 			marks = append(marks, h.Span(h.Class("state ok"), g.Text("All present")))
@@ -379,11 +405,13 @@ func (v *visit) modulesCard(d overviewData) g.Node {
 		if s.denied {
 			marks = append(marks, h.Span(h.Class("state bad"), g.Text("Listing denied")))
 		}
-		rows = append(rows, h.Tr(h.Td(h.A(h.Href(to("/records", "module", name)), g.Text(name))), h.Td(h.Class("num"), g.Text(records)), h.Td(g.Group(marks)), h.Td(ago(s.oldest))))
+		rows = append(rows, h.Tr(h.Td(h.A(h.Href(to("/records", "module", name)), g.Text(name))),
+			h.Td(h.Class("num"), g.Text(records)), h.Td(g.Group(marks)), h.Td(ago(s.oldest))))
 	}
 	note := g.Node(nil)
 	if !d.whole {
-		note = h.P(h.Class("muted small"), g.Text("Over 20,000 records are not settled; the states count the first of them."))
+		note = h.P(h.Class("muted small"),
+			g.Text("Over 20,000 records are not settled; the states count the first of them."))
 	}
 	return section("Modules", rowsOf([]string{"Module", "Records", "State", "Oldest look at the cloud"}, rows), note)
 }

@@ -50,7 +50,8 @@ func document(title string, head []g.Node, body ...g.Node) g.Node {
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
 			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
 			// No style and no script that is not a file of the console's (guard.go).
-			h.Meta(h.Name("htmx-config"), h.Content(`{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0,"allowScriptTags":false}`)),
+			h.Meta(h.Name("htmx-config"), h.Content(
+				`{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0,"allowScriptTags":false}`)),
 			h.TitleEl(g.Text(title+" · iasql")),
 			h.Link(h.Rel("stylesheet"), h.Href("/static/style.css")),
 			h.Link(h.Rel("icon"), h.Href("/static/icon.svg")),
@@ -86,9 +87,11 @@ func (v *visit) write(status int, title, lead string, content ...g.Node) {
 	main := []g.Node{h.ID("main"), g.Attr("tabindex", "-1")}
 	if v.live {
 		// Asks for itself again when app.js hears of something.
-		main = append(main, g.Attr("hx-get", v.r.URL.RequestURI()), g.Attr("hx-trigger", "iasql from:body delay:400ms"), g.Attr("hx-select", "#live"), g.Attr("hx-target", "#live"), g.Attr("hx-swap", "outerHTML"))
+		main = append(main, g.Attr("hx-get", v.r.URL.RequestURI()), g.Attr("hx-trigger", "iasql from:body delay:400ms"),
+			g.Attr("hx-select", "#live"), g.Attr("hx-target", "#live"), g.Attr("hx-swap", "outerHTML"))
 	}
-	main = append(main, h.Header(h.Class("title"), h.H1(g.Text(title)), g.If(lead != "", h.P(h.Class("muted"), g.Text(lead)))))
+	main = append(main, h.Header(h.Class("title"), h.H1(g.Text(title)),
+		g.If(lead != "", h.P(h.Class("muted"), g.Text(lead)))))
 	if !v.partial() {
 		main = append(main, v.flashed())
 	}
@@ -98,14 +101,19 @@ func (v *visit) write(status int, title, lead string, content ...g.Node) {
 		h.Div(h.Class("frame"),
 			h.Header(h.Class("side"),
 				h.A(h.Class("brand"), h.Href("/"), logo(), g.Text("iasql")),
-				h.Nav(g.Attr("aria-label", "Pages"), h.Ul(g.Map(navigation, func(n struct{ path, text, key string }) g.Node {
-					here := v.r.URL.Path == n.path || n.path != "/" && strings.HasPrefix(v.r.URL.Path, n.path+"/")
-					return h.Li(h.A(h.Href(n.path), g.If(here, g.Attr("aria-current", "page")), g.Attr("data-key", n.key), g.Text(n.text)))
-				}))),
+				h.Nav(g.Attr("aria-label", "Pages"),
+					h.Ul(g.Map(navigation, func(n struct{ path, text, key string }) g.Node {
+						here := v.r.URL.Path == n.path || n.path != "/" && strings.HasPrefix(v.r.URL.Path, n.path+"/")
+						return h.Li(h.A(h.Href(n.path), g.If(here, g.Attr("aria-current", "page")),
+							g.Attr("data-key", n.key), g.Text(n.text)))
+					}))),
 				h.Div(h.Class("who"),
-					h.Span(h.Class("live"), h.ID("listening"), g.Attr("title", "Whether this page hears of what happens"), g.Text("static")),
+					h.Span(h.Class("live"), h.ID("listening"),
+						g.Attr("title", "Whether this page hears of what happens"), g.Text("static")),
 					h.Span(h.Class("role"), g.Attr("title", "You are signed in as this role"), g.Text(v.session.role)),
-					h.Form(h.Method("post"), h.Action("/signout"), h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)), h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out"))),
+					h.Form(h.Method("post"), h.Action("/signout"),
+						h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
+						h.Button(h.Class("quiet"), h.Type("submit"), g.Text("Sign out"))),
 				),
 			),
 			h.Main(main...),
@@ -119,13 +127,16 @@ func (v *visit) flashed() g.Node {
 	}
 	return h.Div(h.Class("alert "+goodBad(f.good)), h.Role("status"),
 		h.P(g.Text(f.text)),
-		g.If(len(f.details) > 0, h.Ul(g.Map(f.details, func(d string) g.Node { return h.Li(h.Code(g.Text(shorten(d, 2000)))) }))))
+		g.If(len(f.details) > 0, h.Ul(g.Map(f.details, func(d string) g.Node {
+			return h.Li(h.Code(g.Text(shorten(d, 2000))))
+		}))))
 }
 
 // problem says what went wrong, on a page of its own.
 func (v *visit) problem(status int, what, todo string) {
 	v.live = false
-	v.write(status, what, "", h.P(h.Class("alert bad"), h.Role("alert"), g.Text(todo)), h.P(h.A(h.Href("/"), g.Text("← Overview"))))
+	v.write(status, what, "", h.P(h.Class("alert bad"), h.Role("alert"), g.Text(todo)),
+		h.P(h.A(h.Href("/"), g.Text("← Overview"))))
 }
 
 // failed says why a page cannot be shown. A session whose role may not log in any
@@ -153,7 +164,8 @@ func (v *visit) failed(err error) {
 	v.log.Debug("a page of the console failed", "path", v.r.URL.Path, "role", v.session.role, "error", err)
 	text, hint := explain(err)
 	if sqlState(err) == pgerrcode.QueryCanceled {
-		text, hint = "The query took more than 15 seconds and was cancelled.", "Filter by a column that has an index, or run it in psql."
+		text, hint = "The query took more than 15 seconds and was cancelled.",
+			"Filter by a column that has an index, or run it in psql."
 	}
 	v.problem(status, "This cannot be shown", strings.TrimSpace(text+" "+hint))
 }
@@ -198,7 +210,8 @@ func when(t *time.Time) g.Node {
 		return h.Span(h.Class("muted"), g.Text("–"))
 	}
 	utc := t.UTC()
-	return h.Time(h.DateTime(utc.Format(time.RFC3339Nano)), g.Attr("title", utc.Format("2006-01-02 15:04:05.000 UTC")), g.Text(utc.Format("2006-01-02 15:04:05 UTC")))
+	return h.Time(h.DateTime(utc.Format(time.RFC3339Nano)), g.Attr("title", utc.Format("2006-01-02 15:04:05.000 UTC")),
+		g.Text(utc.Format("2006-01-02 15:04:05 UTC")))
 }
 
 // ago shows how long ago something was.
@@ -207,7 +220,8 @@ func ago(t *time.Time) g.Node {
 		return h.Span(h.Class("muted"), g.Text("never"))
 	}
 	utc := t.UTC()
-	return h.Time(h.Class("ago"), h.DateTime(utc.Format(time.RFC3339Nano)), g.Attr("title", utc.Format("2006-01-02 15:04:05 UTC")), g.Text(duration(time.Since(*t))+" ago"))
+	return h.Time(h.Class("ago"), h.DateTime(utc.Format(time.RFC3339Nano)),
+		g.Attr("title", utc.Format("2006-01-02 15:04:05 UTC")), g.Text(duration(time.Since(*t))+" ago"))
 }
 
 func duration(d time.Duration) string {
@@ -265,7 +279,9 @@ func section(title string, content ...g.Node) g.Node {
 
 // empty teaches what would be there.
 func empty(text string, sample ...string) g.Node {
-	return h.Div(h.Class("empty"), h.P(g.Text(text)), g.Map(sample, func(s string) g.Node { return h.Pre(h.Class("sql"), g.Text(s)) }))
+	return h.Div(h.Class("empty"), h.P(g.Text(text)), g.Map(sample, func(s string) g.Node {
+		return h.Pre(h.Class("sql"), g.Text(s))
+	}))
 }
 
 func plainTable(header []string, rows [][]string) g.Node {

@@ -59,7 +59,9 @@ func (c *Console) record(v *visit) {
 		return
 	}
 	d := recordData{id: id}
-	if err := v.session.read(v.ctx(), func(tx pgx.Tx) error { return d.load(v.ctx(), tx, v.r.PathValue("table")) }); err != nil {
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
+		return d.load(v.ctx(), tx, v.r.PathValue("table"))
+	}); err != nil {
 		v.failed(err)
 		return
 	}
@@ -86,7 +88,8 @@ func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err erro
 	if find(d.columns, "id") == nil {
 		return errNotThere("You may not read column id of " + d.t.name + ".")
 	}
-	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts, d.loadHistory, d.loadModes, d.loadCan, d.loadProtection}
+	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts,
+		d.loadHistory, d.loadModes, d.loadCan, d.loadProtection}
 	for _, step := range steps {
 		if err := step(ctx, tx); err != nil {
 			return err
@@ -117,7 +120,8 @@ func (d *recordData) loadValues(ctx context.Context, tx pgx.Tx) error {
 		list[i] = "left(t." + ident(c.name) + "::text, 20000)"
 		into[i] = &d.values[i]
 	}
-	err := tx.QueryRow(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+table(d.t.name)+" t WHERE t.id = $1", pgx.QueryExecModeExec, d.id).Scan(into...)
+	err := tx.QueryRow(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+table(d.t.name)+" t WHERE t.id = $1",
+		pgx.QueryExecModeExec, d.id).Scan(into...)
 	d.found = err == nil
 	if err == pgx.ErrNoRows {
 		err = nil
@@ -156,11 +160,13 @@ const conflictColumns = `SELECT c.id, c.table_name, c.record_id, c.column_name, 
 
 func scanConflict(row pgx.CollectableRow) (conflictInfo, error) {
 	var c conflictInfo
-	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by, &c.other.actor, &c.other.session, &c.other.address, &c.other.agent)
+	return c, row.Scan(&c.id, &c.table, &c.record, &c.column, &c.db, &c.cloud, &c.base, &c.at, &c.resolved, &c.by,
+		&c.other.actor, &c.other.session, &c.other.address, &c.other.agent)
 }
 
 func (d *recordData) loadConflicts(ctx context.Context, tx pgx.Tx) error {
-	rows, err := tx.Query(ctx, conflictColumns+`WHERE c.table_name = $1 AND c.record_id = $2 AND c.resolved IS NULL AND NOT c.closed ORDER BY c.id DESC LIMIT 20`, d.t.name, d.id)
+	rows, err := tx.Query(ctx, conflictColumns+
+		`WHERE c.table_name = $1 AND c.record_id = $2 AND c.resolved IS NULL AND NOT c.closed ORDER BY c.id DESC LIMIT 20`, d.t.name, d.id)
 	if err != nil {
 		return err
 	}
@@ -169,7 +175,8 @@ func (d *recordData) loadConflicts(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (d *recordData) loadModes(ctx context.Context, tx pgx.Tx) error {
-	if err := tx.QueryRow(ctx, `SELECT public.iasql_mode_of($1::text, $2::bigint, NULL::text)`, d.t.name, d.id).Scan(&d.mode); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT public.iasql_mode_of($1::text, $2::bigint, NULL::text)`, d.t.name,
+		d.id).Scan(&d.mode); err != nil {
 		return err
 	}
 	scan := func(row pgx.CollectableRow) (ruleInfo, error) {
@@ -264,23 +271,30 @@ func (v *visit) stateCard(d *recordData) g.Node {
 	var text []g.Node
 	switch {
 	case s.review:
-		text = append(text, h.P(g.Text("It needs you: it will not heal by itself. Change the record, or mend the cause and try again.")))
+		text = append(text, h.P(g.Text(
+			"It needs you: it will not heal by itself. Change the record, or mend the cause and try again.")))
 	case s.state == "Present":
-		text = append(text, h.P(h.Class("muted"), g.Text("The database and the cloud agree, as far as they have been compared.")))
+		text = append(text, h.P(h.Class("muted"),
+			g.Text("The database and the cloud agree, as far as they have been compared.")))
 	case s.batch != 0:
-		text = append(text, h.P(h.Class("muted"), g.Text("Staged in "), h.A(h.Href("/batches/"+number(s.batch)), g.Text("batch "+number(s.batch))), g.Text(": nothing of it reaches the cloud before that is committed, and nobody else can change it.")))
+		text = append(text, h.P(h.Class("muted"), g.Text("Staged in "),
+			h.A(h.Href("/batches/"+number(s.batch)), g.Text("batch "+number(s.batch))),
+			g.Text(": nothing of it reaches the cloud before that is committed, and nobody else can change it.")))
 	case s.state == "Gone":
 		text = append(text, h.P(h.Class("muted"), g.Text("The record was deleted. Its history is below.")))
 	case s.next != nil && s.next.After(time.Now()):
-		text = append(text, h.P(h.Class("muted"), g.Text("Tried "+number(int64(s.attempts))+" times; again at "), when(s.next), g.Text(".")))
+		text = append(text, h.P(h.Class("muted"), g.Text("Tried "+number(int64(s.attempts))+" times; again at "),
+			when(s.next), g.Text(".")))
 	default:
 		text = append(text, h.P(h.Class("muted"), g.Text("Under way, or waiting for its turn.")))
 	}
 	return h.Section(h.Class(class),
-		h.Div(h.Class("row"), state(s.state, s.review), g.If(s.since != nil, h.Span(h.Class("muted"), g.Text("since "), ago(s.since)))),
+		h.Div(h.Class("row"), state(s.state, s.review),
+			g.If(s.since != nil, h.Span(h.Class("muted"), g.Text("since "), ago(s.since)))),
 		g.If(s.message != "", h.Pre(h.Class("message"), g.Text(shorten(s.message, 5000)))),
 		g.Group(text),
-		g.If(s.review || strings.HasSuffix(s.state, "Failed") || s.next != nil && s.attempts > 0, v.button(retry(d.t.name, d.id), "table", d.t.name, "id", number(d.id))),
+		g.If(s.review || strings.HasSuffix(s.state, "Failed") || s.next != nil && s.attempts > 0,
+			v.button(retry(d.t.name, d.id), "table", d.t.name, "id", number(d.id))),
 	)
 }
 
@@ -326,7 +340,8 @@ func orNull(s *string) g.Node {
 
 func (d *recordData) valueCard() g.Node {
 	if !d.found {
-		return section("Values", empty("The row is not there any more. “As of” shows it as it was."), h.P(h.A(h.Href(to("/as-of", "table", d.t.name)), g.Text("As of →"))))
+		return section("Values", empty("The row is not there any more. “As of” shows it as it was."),
+			h.P(h.A(h.Href(to("/as-of", "table", d.t.name)), g.Text("As of →"))))
 	}
 	conflicted := map[string]*conflictInfo{}
 	for i := range d.conflicts {
@@ -337,7 +352,8 @@ func (d *recordData) valueCard() g.Node {
 	differ := len(d.cloud)+len(conflicted) > 0
 	var rows []g.Node
 	for i, c := range d.columns {
-		cells := []g.Node{h.Th(h.Scope("row"), g.Attr("title", c.doc), g.Text(c.name), d.columnMarks(c)), h.Td(d.shown(c, d.values[i]))}
+		cells := []g.Node{h.Th(h.Scope("row"), g.Attr("title", c.doc), g.Text(c.name), d.columnMarks(c)),
+			h.Td(d.shown(c, d.values[i]))}
 		if differ {
 			theirs, is := d.cloud[c.name]
 			if k := conflicted[c.name]; k != nil {
@@ -417,7 +433,8 @@ func (v *visit) sideCards(d *recordData) g.Node {
 	var buttons []g.Node
 	for _, mode := range modes {
 		if mode != d.mode {
-			buttons = append(buttons, v.button(setMode(d.t.name, d.id, "", mode), "table", d.t.name, "id", number(d.id)))
+			buttons = append(buttons, v.button(setMode(d.t.name, d.id, "", mode), "table", d.t.name, "id",
+				number(d.id)))
 		}
 	}
 	if d.rule != nil && d.rule.record != nil {
@@ -436,9 +453,11 @@ func (v *visit) sideCards(d *recordData) g.Node {
 		}
 	}
 	return h.Div(h.Class("stack"),
-		section("What it hangs on", g.If(len(d.graph.nodes) > 1, d.graph.draw()), g.If(len(d.graph.nodes) <= 1, empty("It refers to no record, and none refers to it.")),
+		section("What it hangs on", g.If(len(d.graph.nodes) > 1, d.graph.draw()),
+			g.If(len(d.graph.nodes) <= 1, empty("It refers to no record, and none refers to it.")),
 			g.If(len(d.graph.nodes) > 1, h.P(h.A(h.Href("/map/"+d.t.name+"/"+number(d.id)), g.Text("Larger map →"))))),
-		section("Mode", h.P(h.Span(h.Class("state mode"), g.Text(d.mode)), g.Text(" "+which)), h.Details(h.Summary(g.Text("Change it for this record")), g.Group(buttons))),
+		section("Mode", h.P(h.Span(h.Class("state mode"), g.Text(d.mode)), g.Text(" "+which)),
+			h.Details(h.Summary(g.Text("Change it for this record")), g.Group(buttons))),
 		g.If(len(guards) > 0, section("Protect or let go", g.Group(guards))),
 	)
 }

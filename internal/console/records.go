@@ -43,16 +43,20 @@ func (c *Console) tables(v *visit) {
 		if n := unsettled[t.name]; n > 0 {
 			mark = h.Span(h.Class("state busy"), g.Text(grouped(n)+" not settled"))
 		}
-		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+t.name), g.Text(t.name))), h.Td(h.A(h.Class("muted"), h.Href(to("/records", "module", t.module)), g.Text(t.module))),
+		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+t.name), g.Text(t.name))),
+			h.Td(h.A(h.Class("muted"), h.Href(to("/records", "module", t.module)), g.Text(t.module))),
 			h.Td(h.Class("num"), g.Text(t.size())), h.Td(mark), h.Td(ago(t.lastSeen))))
 	}
 	v.live = true
 	if len(rows) == 0 {
-		v.page("Records", "", empty("No tables yet: install a module.", v.installs()), h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
+		v.page("Records", "", empty("No tables yet: install a module.", v.installs()),
+			h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
 		return
 	}
-	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes the cloud."
-	v.page("Records", lead, g.If(only != "", h.P(h.A(h.Class("chip"), h.Href("/records"), g.Text("module "+only+" ✕")))),
+	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes " +
+		"the cloud."
+	v.page("Records", lead, g.If(only != "",
+		h.P(h.A(h.Class("chip"), h.Href("/records"), g.Text("module "+only+" ✕")))),
 		h.Div(h.Class("card"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows)))
 }
 
@@ -103,7 +107,8 @@ func (q listQuery) unindexed(t *tableInfo, columns []*columnInfo) *columnInfo {
 // of ids, and may have to look at many before it has enough.
 func (q listQuery) bounded(t *tableInfo, columns []*columnInfo) bool {
 	indexed := func(c condition) bool { return c.operator == "eq" && find(columns, c.column).indexed }
-	return t.big() && q.sort == "id" && len(q.conditions) > 0 && !q.problems && !slices.ContainsFunc(q.conditions, indexed)
+	return t.big() && q.sort == "id" && len(q.conditions) > 0 && !q.problems &&
+		!slices.ContainsFunc(q.conditions, indexed)
 }
 
 func (v *visit) listQuery(columns []*columnInfo) (q listQuery) {
@@ -191,7 +196,8 @@ func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInf
 	}
 	if q.problems {
 		name := add(t.name)
-		where = append(where, "t.id IN (SELECT s.record_id FROM iasql_internal.record_state s WHERE s.table_name = "+name+
+		where = append(where, "t.id IN (SELECT s.record_id FROM iasql_internal.record_state s WHERE s.table_name = "+
+			name+
 			" UNION SELECT l.record_id FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = "+name+")")
 	}
 	direction, beyond := "ASC", ">"
@@ -225,7 +231,8 @@ func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInf
 		for i, c := range columns {
 			readable[i] = "s." + ident(c.name)
 		}
-		from = fmt.Sprintf("(SELECT %s FROM %s s%s ORDER BY s.id %s LIMIT %d)", strings.Join(readable, ", "), from, some, direction, lookedAt)
+		from = fmt.Sprintf("(SELECT %s FROM %s s%s ORDER BY s.id %s LIMIT %d)", strings.Join(readable, ", "), from,
+			some, direction, lookedAt)
 	}
 	sql = "SELECT " + strings.Join(list, ", ") + " FROM " + from + " t"
 	if len(where) > 0 {
@@ -333,13 +340,15 @@ func (c *Console) records(v *visit) {
 		further = q.address(t.name, func(q *listQuery) { q.after = &cursor{ID: *rest} })
 	}
 	v.page(t.name, "",
-		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)), g.Text(" · last look at the cloud "), ago(t.lastSeen)),
+		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)),
+			g.Text(" · last look at the cloud "), ago(t.lastSeen)),
 		v.filterForm(t, columns, q),
 		unsorted(t, q, slow),
 		v.recordTable(t, shown, q, rows, states),
 		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
 			g.If(q.after != nil, h.A(h.Href(q.address(t.name, func(*listQuery) {})), g.Text("« First page"))),
-			g.If(further != "", h.Span(h.Class("muted"), g.Text("Looked at "+grouped(lookedAt)+" records. "), h.A(h.Rel("next"), h.ID("next"), h.Href(further), g.Text("Search on ›")))),
+			g.If(further != "", h.Span(h.Class("muted"), g.Text("Looked at "+grouped(lookedAt)+" records. "),
+				h.A(h.Rel("next"), h.ID("next"), h.Href(further), g.Text("Search on ›")))),
 			g.If(next != "", h.A(h.Rel("next"), h.ID("next"), h.Href(next), g.Text("Next page ›")))),
 		v.button(syncNow(t.name), "table", t.name),
 		meanings(columns),
@@ -376,7 +385,8 @@ func (q listQuery) rest(ctx context.Context, tx pgx.Tx, t *tableInfo) (*int64, e
 		}
 	}
 	var ids []int64
-	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT s.id FROM %s s%s ORDER BY s.id %s OFFSET %d LIMIT 2", table(t.name), condition, direction, lookedAt-1), args...)
+	rows, err := tx.Query(ctx, fmt.Sprintf("SELECT s.id FROM %s s%s ORDER BY s.id %s OFFSET %d LIMIT 2", table(t.name),
+		condition, direction, lookedAt-1), args...)
 	if err == nil {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 	}
@@ -386,12 +396,15 @@ func (q listQuery) rest(ctx context.Context, tx pgx.Tx, t *tableInfo) (*int64, e
 	return &ids[0], nil
 }
 
-func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows []listed, states map[int64]recordState) g.Node {
+func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows []listed,
+	states map[int64]recordState) g.Node {
 	if len(rows) == 0 {
 		if len(q.conditions) > 0 || q.problems || q.after != nil {
 			return h.Div(h.Class("card"), empty("No record matches."))
 		}
-		return h.Div(h.Class("card"), empty("The table is empty: the cloud has nothing of it, or you see nothing of it. A row that you insert is created in the cloud.", "INSERT INTO "+t.name+" (…) VALUES (…);"))
+		return h.Div(h.Class("card"), empty(
+			"The table is empty: the cloud has nothing of it, or you see nothing of it. A row that you insert is "+
+				"created in the cloud.", "INSERT INTO "+t.name+" (…) VALUES (…);"))
 	}
 	head := func(c *columnInfo, name, text string) g.Node {
 		if c != nil && !c.sortable() {
@@ -404,10 +417,11 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 				arrow, order = " ↓", "descending"
 			}
 		}
-		return h.Th(h.Scope("col"), g.If(order != "", g.Attr("aria-sort", order)), h.A(h.Href(q.address(t.name, func(q *listQuery) {
-			q.descending = q.sort == name && !q.descending
-			q.sort = name
-		})), g.Text(text+arrow)))
+		return h.Th(h.Scope("col"), g.If(order != "", g.Attr("aria-sort", order)),
+			h.A(h.Href(q.address(t.name, func(q *listQuery) {
+				q.descending = q.sort == name && !q.descending
+				q.sort = name
+			})), g.Text(text+arrow)))
 	}
 	header := []g.Node{head(nil, "id", "id"), h.Th(h.Scope("col"), g.Text("State"))}
 	for _, c := range shown {
@@ -415,13 +429,15 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 	}
 	body := g.Map(rows, func(r listed) g.Node {
 		s := states[r.id]
-		cells := []g.Node{h.Td(h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))), h.Td(state(s.state, s.review))}
+		cells := []g.Node{h.Td(h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))),
+			h.Td(state(s.state, s.review))}
 		for i, cell := range r.cells {
 			cells = append(cells, h.Td(value(shown[i], cell, 80)))
 		}
 		return h.Tr(cells...)
 	})
-	return h.Div(h.Class("card"), h.Div(h.Class("scroll list"), g.Attr("tabindex", "0"), h.Table(h.THead(h.Tr(header...)), h.TBody(body))))
+	return h.Div(h.Class("card"), h.Div(h.Class("scroll list"), g.Attr("tabindex", "0"),
+		h.Table(h.THead(h.Tr(header...)), h.TBody(body))))
 }
 
 // value shows a value of a column, shortened.

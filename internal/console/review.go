@@ -112,7 +112,8 @@ func (c *Console) batch(v *visit) {
 	case found != nil && found.open():
 		v.underWay(found)
 	case found == nil && key == "pending":
-		v.review(nil, "Everything that is pending", "What would happen now, with all changes that have not reached the cloud and are in no batch.", 0)
+		v.review(nil, "Everything that is pending",
+			"What would happen now, with all changes that have not reached the cloud and are in no batch.", 0)
 	default:
 		v.closedBatch(key, found)
 	}
@@ -122,8 +123,10 @@ func (v *visit) review(b *batchInfo, title, lead string, join int64) {
 	if v.r.FormValue("preview") == "" {
 		// The preview asks the cloud. The page is there at once, and the preview comes.
 		address := to(v.r.URL.Path, "preview", "1")
-		v.page(title, lead, h.Div(h.ID("plan"), g.Attr("hx-get", address), g.Attr("hx-trigger", "load"), g.Attr("hx-select", "#plan"), g.Attr("hx-swap", "outerHTML"),
-			h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")), g.Text(" The engine compares the database with the cloud…")),
+		v.page(title, lead, h.Div(h.ID("plan"), g.Attr("hx-get", address), g.Attr("hx-trigger", "load"),
+			g.Attr("hx-select", "#plan"), g.Attr("hx-swap", "outerHTML"),
+			h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")),
+				g.Text(" The engine compares the database with the cloud…")),
 			g.El("noscript", h.P(h.A(h.Href(address), g.Text("Make the preview"))))))
 		return
 	}
@@ -141,7 +144,9 @@ func (v *visit) failedPlan(title, lead string, err error) {
 	if missing, ok := err.(errNotThere); ok {
 		text = string(missing)
 	}
-	v.page(title, lead, h.Div(h.ID("plan"), h.Div(h.Class("alert bad"), h.Role("alert"), h.P(g.Text("There is no preview: "+text)), g.If(hint != "", h.P(g.Text(hint)))),
+	v.page(title, lead, h.Div(h.ID("plan"),
+		h.Div(h.Class("alert bad"), h.Role("alert"), h.P(g.Text("There is no preview: "+text)),
+			g.If(hint != "", h.P(g.Text(hint)))),
 		h.P(h.A(h.Class("button"), h.Href(v.r.URL.Path), g.Text("Try again")))))
 }
 
@@ -152,8 +157,11 @@ func (v *visit) underWay(b *batchInfo) {
 	if b.phase == "reverting" {
 		what = "The engine undoes it, in the cloud and in the tables."
 	}
-	v.page(b.title(), "Opened by "+b.owner+".", h.Div(h.ID("progress"), g.Attr("hx-get", v.r.URL.Path), g.Attr("hx-trigger", "every 1s"), g.Attr("hx-select", "#live"), g.Attr("hx-target", "#live"), g.Attr("hx-swap", "outerHTML"),
-		h.Section(h.Class("card"), h.Div(h.Class("row"), h.Span(h.Class("spinner")), b.mark(), h.Span(h.Class("muted"), g.Text(what))), b.progress())))
+	v.page(b.title(), "Opened by "+b.owner+".",
+		h.Div(h.ID("progress"), g.Attr("hx-get", v.r.URL.Path), g.Attr("hx-trigger", "every 1s"),
+			g.Attr("hx-select", "#live"), g.Attr("hx-target", "#live"), g.Attr("hx-swap", "outerHTML"),
+			h.Section(h.Class("card"), h.Div(h.Class("row"), h.Span(h.Class("spinner")), b.mark(),
+				h.Span(h.Class("muted"), g.Text(what))), b.progress())))
 }
 
 // closedBatch shows the life of a batch as the audit log has it.
@@ -178,7 +186,8 @@ func (v *visit) closedBatch(key string, b *batchInfo) {
 			if id != nil && table != "" {
 				record = recordLink(table, *id)
 			}
-			rows = append(rows, h.Tr(h.Td(when(at)), h.Td(g.Text(who)), h.Td(record), h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "+message), changes(details))))
+			rows = append(rows, h.Tr(h.Td(when(at)), h.Td(g.Text(who)), h.Td(record),
+				h.Td(h.Strong(g.Text(strings.ReplaceAll(kind, "_", " "))), g.Text(" "+message), changes(details))))
 			details = nil
 			return nil
 		})
@@ -196,7 +205,8 @@ func (v *visit) closedBatch(key string, b *batchInfo) {
 	case len(rows) == 0 && b == nil:
 		v.failed(errNotThere("There is no batch of that name or number that you may see."))
 	default:
-		v.page(title, lead, h.Div(life...), h.Div(h.Class("card feed"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)))
+		v.page(title, lead, h.Div(life...),
+			h.Div(h.Class("card feed"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)))
 	}
 }
 
@@ -217,7 +227,8 @@ var kinds = []struct {
 
 func (p plan) draw() g.Node {
 	if len(p.steps) == 0 {
-		return h.Div(h.Class("card"), empty("Nothing would happen: the database and the cloud agree, as far as you can see."))
+		return h.Div(h.Class("card"), empty(
+			"Nothing would happen: the database and the cloud agree, as far as you can see."))
 	}
 	var summary, parts []g.Node
 	for _, k := range kinds {
@@ -230,11 +241,14 @@ func (p plan) draw() g.Node {
 		if len(steps) == 0 {
 			continue
 		}
-		summary = append(summary, h.Span(h.Class("count "+k.class), h.Strong(g.Text(grouped(int64(len(steps))))), g.Text(" "+word(k.action, k.direction))))
+		summary = append(summary, h.Span(h.Class("count "+k.class), h.Strong(g.Text(grouped(int64(len(steps))))),
+			g.Text(" "+word(k.action, k.direction))))
 		const most = 300
 		rest := len(steps) - most
-		parts = append(parts, h.Section(h.Class("card plan "+k.class), h.H2(g.Text(k.title)), g.Map(steps[:min(len(steps), most)], func(s step) g.Node { return s.draw(k.mark, k.class) }),
-			g.If(rest > 0, h.P(h.Class("muted"), g.Text("and "+grouped(int64(rest))+" more: SELECT * FROM iasql_preview()")))))
+		parts = append(parts, h.Section(h.Class("card plan "+k.class), h.H2(g.Text(k.title)),
+			g.Map(steps[:min(len(steps), most)], func(s step) g.Node { return s.draw(k.mark, k.class) }),
+			g.If(rest > 0, h.P(h.Class("muted"),
+				g.Text("and "+grouped(int64(rest))+" more: SELECT * FROM iasql_preview()")))))
 	}
 	return g.Group([]g.Node{p.cost(), h.Div(h.Class("summary"), g.Group(summary)), g.Group(parts)})
 }
@@ -248,9 +262,11 @@ func (p plan) cost() g.Node {
 			continue
 		}
 		if n++; n <= 8 {
-			names = append(names, h.Li(g.Text(shorten(strings.TrimPrefix(s.description, s.action+" "), 120)), g.If(s.action == "replace", h.Span(h.Class("small"), g.Text(" (a new one takes its place)"))),
+			names = append(names, h.Li(g.Text(shorten(strings.TrimPrefix(s.description, s.action+" "), 120)),
+				g.If(s.action == "replace", h.Span(h.Class("small"), g.Text(" (a new one takes its place)"))),
 				g.Iff(s.who != nil, func() g.Node {
-					return h.Span(h.Class("small"), g.Text(", which "+shorten(s.who.name(), 80)+" has changed in the cloud since"))
+					return h.Span(h.Class("small"),
+						g.Text(", which "+shorten(s.who.name(), 80)+" has changed in the cloud since"))
 				})))
 		}
 	}
@@ -261,7 +277,8 @@ func (p plan) cost() g.Node {
 	if n == 1 {
 		what = "1 object in the cloud, with what it holds:"
 	}
-	return h.Div(h.Class("alert bad"), h.P(h.Strong(g.Text("Destroys "+what))), h.Ul(g.Group(names), g.If(n > 8, h.Li(g.Text("and "+grouped(int64(n-8))+" more, below")))))
+	return h.Div(h.Class("alert bad"), h.P(h.Strong(g.Text("Destroys "+what))),
+		h.Ul(g.Group(names), g.If(n > 8, h.Li(g.Text("and "+grouped(int64(n-8))+" more, below")))))
 }
 
 func word(action, direction string) string {
@@ -292,10 +309,13 @@ func (s step) draw(mark, class string) g.Node {
 	slices.Sort(columns)
 	lines := g.Map(columns, func(column string) g.Node {
 		c := s.changes[column]
-		return h.Li(h.Span(h.Class("col"), g.Text(column)), g.If(class != "create", h.Del(g.Text(compact(c.From)))), g.If(class != "create" && class != "delete", g.Text(" → ")), g.If(class != "delete", h.Ins(g.Text(compact(c.To)))))
+		return h.Li(h.Span(h.Class("col"), g.Text(column)), g.If(class != "create", h.Del(g.Text(compact(c.From)))),
+			g.If(class != "create" && class != "delete", g.Text(" → ")),
+			g.If(class != "delete", h.Ins(g.Text(compact(c.To)))))
 	})
 	return h.Details(h.Class("step"), g.If(len(columns) <= 12, g.Attr("open", "")),
-		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), name, h.Span(h.Class("what"), g.Text(" "+shorten(s.description, 300)))),
+		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), name,
+			h.Span(h.Class("what"), g.Text(" "+shorten(s.description, 300)))),
 		g.If(s.reason != "", h.P(h.Class("muted small"), g.Text(shorten(s.reason, 500)))),
 		g.Iff(s.who != nil, s.who.draw),
 		g.If(len(columns) > 0, h.Ul(h.Class("changes"), lines)))
@@ -307,8 +327,10 @@ func (a *author) draw() g.Node {
 	if len(a.also) > 0 {
 		also = "Or, in that time: " + shorten(strings.Join(a.also, ", "), 500)
 	}
-	return h.Div(h.Class("author"), h.P(g.Text("In the cloud by "), h.Strong(g.Text(shorten(a.name(), 200))), g.Text(" "), when(a.at)),
-		g.If(a.how() != "", h.P(h.Class("muted small message"), g.Text(a.how()))), g.If(also != "", h.P(h.Class("muted small message"), g.Text(also))))
+	return h.Div(h.Class("author"),
+		h.P(g.Text("In the cloud by "), h.Strong(g.Text(shorten(a.name(), 200))), g.Text(" "), when(a.at)),
+		g.If(a.how() != "", h.P(h.Class("muted small message"), g.Text(a.how()))),
+		g.If(also != "", h.P(h.Class("muted small message"), g.Text(also))))
 }
 
 func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
@@ -317,15 +339,19 @@ func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
 	}
 	fields := []string{"batch", number(b.id), "hash", p.hash}
 	commitForm := h.Form(h.Method("post"), h.Action("/do"), h.Class("action commit"),
-		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)), h.Input(h.Type("hidden"), h.Name("do"), h.Value("commit")),
-		h.Input(h.Type("hidden"), h.Name("back"), h.Value(v.r.URL.Path)), h.Input(h.Type("hidden"), h.Name("batch"), h.Value(number(b.id))),
+		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
+		h.Input(h.Type("hidden"), h.Name("do"), h.Value("commit")),
+		h.Input(h.Type("hidden"), h.Name("back"), h.Value(v.r.URL.Path)),
+		h.Input(h.Type("hidden"), h.Name("batch"), h.Value(number(b.id))),
 		h.Input(h.Type("hidden"), h.Name("hash"), h.Value(p.hash)),
 		h.Label(h.For("message"), g.Text("Why")),
 		h.Input(h.ID("message"), h.Name("message"), h.MaxLength("1000"), h.Placeholder("what the audit log shall say")),
 		h.Label(h.For("on_error"), g.Text("If something fails")),
-		h.Select(h.ID("on_error"), h.Name("on_error"), h.Option(h.Value("rollback"), g.Text("undo all of it")), h.Option(h.Value("keep"), g.Text("keep what worked"))),
+		h.Select(h.ID("on_error"), h.Name("on_error"), h.Option(h.Value("rollback"), g.Text("undo all of it")),
+			h.Option(h.Value("keep"), g.Text("keep what worked"))),
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Commit")),
-		h.Span(h.Class("what"), h.Span(g.Text("Does what this page shows, and nothing else: if either side has moved since, it changes nothing. ")),
+		h.Span(h.Class("what"), h.Span(
+			g.Text("Does what this page shows, and nothing else: if either side has moved since, it changes nothing. ")),
 			h.Code(g.Text("CALL iasql_commit(…, preview_hash => "+literal(shorten(p.hash, 16))+", …)"))))
 	return section("Decide",
 		commitForm,

@@ -209,7 +209,8 @@ func newSession(ctx context.Context, login *pgx.ConnConfig, become string) (*ses
 	if become != "" {
 		role = become
 	}
-	s := &session{role: role, csrf: secret(), created: time.Now(), used: time.Now(), ended: make(chan struct{}), tasks: map[string]*task{}}
+	s := &session{role: role, csrf: secret(), created: time.Now(), used: time.Now(), ended: make(chan struct{}),
+		tasks: map[string]*task{}}
 	config, err := pgxpool.ParseConfig("")
 	if err != nil {
 		return nil, err
@@ -297,7 +298,8 @@ func (c *Console) signedIn(next func(*visit)) http.Handler {
 		v := &visit{Console: c, session: s, w: w, r: r}
 		if r.Method == http.MethodPost {
 			if subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(s.csrf)) != 1 {
-				v.problem(http.StatusForbidden, "This form is not of your session", "Go back, load the page anew, and try again.")
+				v.problem(http.StatusForbidden, "This form is not of your session",
+					"Go back, load the page anew, and try again.")
 				return
 			}
 		}

@@ -18,11 +18,13 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
 		to += "?" + url.Values{"next": {r.URL.RequestURI()}}.Encode()
 	}
 	switch {
-	case r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
+	case r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site" &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate":
 		// Somebody follows a link in a pull request. His browser keeps the cookie back
 		// (SameSite=Strict) until a page of this site asks: this one does, once.
 		again := inside(r.URL.RequestURI())
-		writePage(w, http.StatusOK, document("One moment", []g.Node{h.Meta(g.Attr("http-equiv", "refresh"), h.Content("0;url="+again))},
+		writePage(w, http.StatusOK, document("One moment",
+			[]g.Node{h.Meta(g.Attr("http-equiv", "refresh"), h.Content("0;url="+again))},
 			h.Main(h.ID("main"), h.Class("signin"), h.P(h.A(h.Href(again), g.Text("Go on")))))) // without refreshing
 	case r.URL.Path == "/events":
 		http.Error(w, "not signed in", http.StatusUnauthorized)
@@ -38,7 +40,8 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
 // somebody a link to sign in must not be able to send him on elsewhere.
 func inside(path string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") {
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") ||
+		strings.ContainsAny(path, "\\\r\n\t") {
 		return "/"
 	}
 	return path
@@ -58,14 +61,18 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request, status int,
 		h.Main(h.ID("main"), h.Class("signin"),
 			h.Div(h.Class("card"),
 				h.H1(logo(), g.Text("iasql")),
-				h.P(h.Class("muted"), g.Text("Sign in as a role of the database. You see here what that role sees, and may do what it may do.")),
+				h.P(h.Class("muted"), g.Text("Sign in as a role of the database. You see here what that role sees, "+
+					"and may do what it may do.")),
 				g.If(problem != "", h.P(h.Class("alert bad"), h.Role("alert"), g.Text(problem))),
 				h.Form(h.Method("post"), h.Action("/signin"),
 					h.Input(h.Type("hidden"), h.Name("next"), h.Value(next)),
 					h.Label(h.For("name"), g.Text("Role")),
-					h.Input(h.ID("name"), h.Name("name"), h.Required(), h.AutoFocus(), g.Attr("autocomplete", "username"), g.Attr("autocapitalize", "none"), h.MaxLength("63"), h.Value(r.PostFormValue("name"))),
+					h.Input(h.ID("name"), h.Name("name"), h.Required(), h.AutoFocus(),
+						g.Attr("autocomplete", "username"), g.Attr("autocapitalize", "none"), h.MaxLength("63"),
+						h.Value(r.PostFormValue("name"))),
 					h.Label(h.For("password"), g.Text("Password")),
-					h.Input(h.ID("password"), h.Name("password"), h.Type("password"), h.Required(), g.Attr("autocomplete", "current-password"), h.MaxLength("1024")),
+					h.Input(h.ID("password"), h.Name("password"), h.Type("password"), h.Required(),
+						g.Attr("autocomplete", "current-password"), h.MaxLength("1024")),
 					h.Button(h.Class("primary"), h.Type("submit"), g.Text("Sign in")),
 				),
 				g.If(c.tokens(), c.tokenForm(next)),
@@ -77,7 +84,9 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request, status int,
 func (c *Console) tokenForm(next string) g.Node {
 	return h.Details(
 		h.Summary(g.Text("Use a token instead")),
-		h.P(h.Class("muted small"), g.Text("In a session of your role: "), h.Code(g.Text("SELECT iasql_console_token()")), g.Text(". It is good for one sign-in within five minutes.")),
+		h.P(h.Class("muted small"), g.Text("In a session of your role: "),
+			h.Code(g.Text("SELECT iasql_console_token()")),
+			g.Text(". It is good for one sign-in within five minutes.")),
 		h.Form(h.Method("post"), h.Action("/signin"),
 			h.Input(h.Type("hidden"), h.Name("next"), h.Value(next)),
 			h.Label(h.For("token"), g.Text("Token")),
@@ -88,7 +97,8 @@ func (c *Console) tokenForm(next string) g.Node {
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	name, password, token := r.PostFormValue("name"), r.PostFormValue("password"), r.PostFormValue("token")
-	if token == "" && (name == "" || password == "" || len(name) > 63 || len(password) > 1024 || strings.ContainsRune(name+password, 0)) {
+	if token == "" && (name == "" || password == "" || len(name) > 63 || len(password) > 1024 ||
+		strings.ContainsRune(name+password, 0)) {
 		c.showSignIn(w, r, http.StatusBadRequest, "Give the name of a role and its password.")
 		return
 	}
@@ -140,20 +150,25 @@ func (c *Console) whyNot(err error, name string) (status int, text string) {
 	var pg *pgconn.PgError
 	switch {
 	case errors.Is(err, errNoReader):
-		return http.StatusForbidden, "This role may not read the installation: an administrator can GRANT iasql_reader TO it."
+		return http.StatusForbidden, "This role may not read the installation: an administrator can GRANT " +
+			"iasql_reader TO it."
 	case errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege && name == "":
-		return http.StatusForbidden, "Your role may not sign in by a token: an administrator can GRANT it to the login of --http-token-url."
+		return http.StatusForbidden, "Your role may not sign in by a token: an administrator can GRANT it to the " +
+			"login of --http-token-url."
 	case errors.Is(err, errToken):
 		return http.StatusForbidden, "This token is not good (any more). Ask for another one."
 	case errors.Is(err, errLogin):
-		c.log.Error("--http-token-url names a login that has rights of its own: make it NOINHERIT, with no attributes", "error", err)
-		return http.StatusForbidden, "Tokens are not taken: the login for them must have no rights of its own. The engine's log says more."
+		c.log.Error("--http-token-url names a login that has rights of its own: make it NOINHERIT, with no attributes",
+			"error", err)
+		return http.StatusForbidden, "Tokens are not taken: the login for them must have no rights of its own. The " +
+			"engine's log says more."
 	case refusedLogin(err), errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege:
 		c.log.Warn("an attempt to sign in to the console failed", "role", name, "error", err)
 		return http.StatusForbidden, "The server does not let this role in with this password."
 	case strings.Contains(err.Error(), "require_auth") || strings.Contains(err.Error(), "authentication method"):
 		c.log.Warn("the server does not ask for a password by SCRAM", "role", name, "error", err)
-		return http.StatusForbidden, "The server does not ask this role for its password by scram-sha-256, as the console needs it; see pg_hba.conf."
+		return http.StatusForbidden, "The server does not ask this role for its password by scram-sha-256, as the " +
+			"console needs it; see pg_hba.conf."
 	}
 	c.log.Warn("nobody could be signed in to the console", "error", err)
 	return http.StatusBadGateway, "The database cannot be reached."

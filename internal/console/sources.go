@@ -33,18 +33,25 @@ func loadSources(ctx context.Context, tx pgx.Tx) ([]sourceInfo, error) {
 // the statement that has some read.
 func sourcesCard(sources []sourceInfo, watch string) g.Node {
 	if len(sources) == 0 {
-		return section("Events of the cloud", empty("No queue is read. With one, drift is in the tables within seconds, with who it was: docs/watch.md.", watch))
+		return section("Events of the cloud",
+			empty("No queue is read. With one, drift is in the tables within seconds, with who it was: docs/watch.md.",
+				watch))
 	}
 	rows := make([]g.Node, len(sources))
 	for i, s := range sources {
 		mark := h.Span(h.Class("state ok"), g.Text("ok"))
 		if s.state != "ok" {
-			mark = g.Group([]g.Node{h.Span(h.Class("state bad"), g.Text("not relied on")), h.P(h.Class("message"), g.Text(shorten(s.state, 300)))})
+			mark = g.Group([]g.Node{h.Span(h.Class("state bad"), g.Text("not relied on")),
+				h.P(h.Class("message"), g.Text(shorten(s.state, 300)))})
 		}
-		rows[i] = h.Tr(h.Td(g.Text(s.account)), h.Td(g.Text(s.name), h.Span(h.Class("muted small"), g.Text(" "+s.kind))), h.Td(mark), h.Td(g.Text(strings.Join(s.regions, ", "))),
-			h.Td(ago(s.last)), h.Td(h.Class("num"), g.Text(grouped(s.events))), h.Td(h.Class("num"), g.Text(grouped(s.dropped))))
+		rows[i] = h.Tr(h.Td(g.Text(s.account)),
+			h.Td(g.Text(s.name), h.Span(h.Class("muted small"), g.Text(" "+s.kind))), h.Td(mark),
+			h.Td(g.Text(strings.Join(s.regions, ", "))),
+			h.Td(ago(s.last)), h.Td(h.Class("num"), g.Text(grouped(s.events))),
+			h.Td(h.Class("num"), g.Text(grouped(s.dropped))))
 	}
-	return section("Events of the cloud", rowsOf([]string{"Account", "Source", "State", "Regions", "Last event", "Events", "Dropped"}, rows))
+	return section("Events of the cloud",
+		rowsOf([]string{"Account", "Source", "State", "Regions", "Last event", "Events", "Dropped"}, rows))
 }
 
 // told is who changed something in the cloud, as an event has told.

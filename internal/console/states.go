@@ -49,7 +49,8 @@ func loadRecordStates(ctx context.Context, tx pgx.Tx, t string, ids []int64) (ma
 	}
 	var id int64
 	var s recordState
-	_, err = pgx.ForEachRow(rows, []any{&id, &s.state, &s.review, &s.message, &s.attempts, &s.next, &s.since, &s.pending, &s.removed}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&id, &s.state, &s.review, &s.message, &s.attempts, &s.next, &s.since,
+		&s.pending, &s.removed}, func() error {
 		states[id] = s
 		return nil
 	})
@@ -72,7 +73,8 @@ func loadStaged(ctx context.Context, tx pgx.Tx, t string, states map[int64]recor
 	}
 	rows, err := tx.Query(ctx, `
 		SELECT l.record_id, min(b.id) FROM public.iasql_batches b JOIN public.iasql_audit_log l ON l.transaction_id = b.id
-		WHERE b.phase = 'open' AND NOT l.settled AND l.table_name = $1 AND l.record_id = ANY ($2) GROUP BY 1`, t, pending)
+		WHERE b.phase = 'open' AND NOT l.settled AND l.table_name = $1 AND l.record_id = ANY ($2) GROUP BY 1`,
+		t, pending)
 	if err != nil {
 		return err
 	}

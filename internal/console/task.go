@@ -195,7 +195,8 @@ func (c *Console) task(v *visit) {
 	t := v.session.tasks[v.r.PathValue("task")]
 	v.session.lock.Unlock()
 	if t == nil {
-		v.problem(http.StatusNotFound, "There is no such task", "Tasks are kept until you sign out, the newest 20 of them.")
+		v.problem(http.StatusNotFound, "There is no such task",
+			"Tasks are kept until you sign out, the newest 20 of them.")
 		return
 	}
 	v.session.lock.Lock()
@@ -212,16 +213,19 @@ func (c *Console) task(v *visit) {
 			body = append(body, plainTable(t.header, t.rows))
 		}
 	} else {
-		body = append(body, h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")), g.Text(" Working for "+duration(time.Since(t.started))+". It goes on if you leave this page.")))
+		body = append(body, h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")),
+			g.Text(" Working for "+duration(time.Since(t.started))+". It goes on if you leave this page.")))
 	}
 	v.session.lock.Unlock()
 	if len(notices) > 0 {
-		body = append(body, h.H2(g.Text("What it says")), h.Ol(h.Class("notices"), g.Map(notices, func(n string) g.Node { return h.Li(g.Text(n)) })))
+		body = append(body, h.H2(g.Text("What it says")),
+			h.Ol(h.Class("notices"), g.Map(notices, func(n string) g.Node { return h.Li(g.Text(n)) })))
 	}
 	body = append(body, h.P(h.A(h.Href(t.back), g.Text("← Back to where it was started"))))
 	attrs := []g.Node{h.ID("task")}
 	if !over {
-		attrs = append(attrs, g.Attr("hx-get", v.r.URL.RequestURI()), g.Attr("hx-trigger", "every 1s"), g.Attr("hx-select", "#task"), g.Attr("hx-swap", "outerHTML"))
+		attrs = append(attrs, g.Attr("hx-get", v.r.URL.RequestURI()), g.Attr("hx-trigger", "every 1s"),
+			g.Attr("hx-select", "#task"), g.Attr("hx-swap", "outerHTML"))
 		v.refresh = 5
 	}
 	v.page("Task", "", h.Div(append(attrs, body...)...))

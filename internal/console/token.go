@@ -88,7 +88,8 @@ func (c *Console) take(ctx context.Context, token string) (role string, err erro
 	err = conn.QueryRow(ctx, `
 		WITH used AS (DELETE FROM iasql_internal.console_token t WHERE t.hash = sha256(convert_to($1::text, 'UTF8')) RETURNING t.role, t.login, t.made)
 		SELECT r.rolname FROM used u JOIN pg_roles r ON r.oid = u.role JOIN pg_roles l ON l.oid = u.login
-		WHERE pg_has_role(l.oid, r.oid, 'MEMBER') AND u.made > clock_timestamp() - interval '5 minutes'`, token).Scan(&role)
+		WHERE pg_has_role(l.oid, r.oid, 'MEMBER') AND u.made > clock_timestamp() - interval '5 minutes'`,
+		token).Scan(&role)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errToken
 	}

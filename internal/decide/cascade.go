@@ -34,7 +34,8 @@ func decidePart(s *Subject) (Decision, bool) {
 		return Decision{Wait: true, State: StateRemoving, Code: CodeAlong, Reason: "goes along with its " + owner}, true
 	}
 	if s.Protected != "" {
-		return Decision{Wait: true, State: StateRemovingFailed, Review: true, Refused: true, Reason: "is not deleted from here: " + s.Protected}, true
+		return Decision{Wait: true, State: StateRemovingFailed, Review: true, Refused: true,
+			Reason: "is not deleted from here: " + s.Protected}, true
 	}
 	return Decision{}, false
 }
@@ -42,10 +43,12 @@ func decidePart(s *Subject) (Decision, bool) {
 // OwnerDeleted reports whether the newest thing this engine did to the existence
 // of what the subject's object is a part of was to delete it. key is the object's
 // identity in cloud terms, and table finds a table by its name.
-func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents, table func(string) *modules.Table) bool {
+func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
+	table func(string) *modules.Table) bool {
 	for i := range s.Table.Columns {
 		col := &s.Table.Columns[i]
-		if col.References == nil || col.References.Part != modules.PartAlong || col.References.PartIf != "" || key[col.Name].IsNull() {
+		if col.References == nil || col.References.Part != modules.PartAlong || col.References.PartIf != "" ||
+			key[col.Name].IsNull() {
 			continue
 		}
 		owner := table(col.References.Table)
@@ -58,7 +61,8 @@ func OwnerDeleted(s *Subject, scope modules.Scope, key modules.Row, log Intents,
 			}
 			continue
 		}
-		identity := modules.Row{col.References.Key: key[col.Name], modules.ColumnAccount: modules.Text(scope.Account), modules.ColumnRegion: modules.Text(scope.Region)}
+		identity := modules.Row{col.References.Key: key[col.Name], modules.ColumnAccount: modules.Text(scope.Account),
+			modules.ColumnRegion: modules.Text(scope.Region)}
 		if deletedLast(log.Of(&Subject{Table: owner, Scope: owner.Scope(identity)}, identity)) {
 			return true
 		}

@@ -38,7 +38,8 @@ type columns struct {
 	held    bool        // a column waits for a person's word
 	unnamed string      // a column that is to be pulled, and names an object without a record
 	left    left        // what is left as it is
-	keeps   string      // a column that only a replacement could change, which would destroy data that nobody has given up
+	// a column that only a replacement could change, which would destroy data that nobody has given up
+	keeps string
 }
 
 // mode returns the mode of a column.
@@ -50,7 +51,8 @@ func (cs *columns) mode(c *modules.Column) modes.Mode {
 	if m.Pauses() && c.Computed && (c.Identity && cs.s.bound() || !cs.policy.modeOf(cs.s, "").Pauses()) {
 		m = modes.Normal // nobody else could say what the object is, or which one this engine has made
 	}
-	if m.DatabaseWins() && !cs.policy.Imported { // the record may have been made without what it names, which came later
+	// the record may have been made without what it names, which came later
+	if m.DatabaseWins() && !cs.policy.Imported {
 		m = modes.Normal
 	}
 	return m
@@ -222,14 +224,18 @@ func (cs *columns) conclude() Decision {
 	case cs.held:
 		d.State, d.Review, d.Reason, d.Wait = StateConflict, true, "changed on both sides", true
 		if len(cs.left.asked) > 0 {
-			d.Code, d.Reason = CodeRule, "changed in the cloud: "+strings.Join(cs.left.asked, ", ")+"; drift is ask: resolve it in iasql_conflicts"
+			d.Code, d.Reason = CodeRule, "changed in the cloud: "+strings.Join(cs.left.asked, ", ")+
+				"; drift is ask: resolve it in iasql_conflicts"
 		}
 	case cs.keeps != "":
-		d = d.refuse("what its " + cs.keeps + " names is replaced, and it holds data: it is not replaced along with that. Move the data to a new record, and delete this one")
+		d = d.refuse("what its " + cs.keeps +
+			" names is replaced, and it holds data: it is not replaced along with that. Move the data to a new " +
+			"record, and delete this one")
 	case cs.stale:
 		d.State, d.Reason, d.Wait = StateUpdating, "pushed, not visible yet", true
 	case cs.unnamed != "":
-		d.State, d.Reason, d.Wait = StateWaiting, "its object's "+cs.unnamed+" is fixed, and is "+s.Cloud[cs.unnamed].String()+", which has no record", true
+		d.State, d.Reason, d.Wait = StateWaiting, "its object's "+cs.unnamed+" is fixed, and is "+
+			s.Cloud[cs.unnamed].String()+", which has no record", true
 	case len(cs.left.paused) > 0:
 		d = cs.left.concludePaused(d)
 	case s.Forming && (s.inserted() || s.bound()):
@@ -255,7 +261,8 @@ func (cs *columns) concludePush(d Decision) Decision {
 	case cs.replace && cs.policy.Rules.Of(s.Table.Name, s.RecordID, "").CloudWins():
 		return d.refuse("changing " + d.Push[0] + " replaces the object, and the record is tracked")
 	case cs.replace && s.lacking() != "": // of which the old object might be gone when that shows
-		return d.refuse("changing " + d.Push[0] + " replaces the object, and the new one needs " + s.lacking() + ", which cannot be read from the old one: set it as well")
+		return d.refuse("changing " + d.Push[0] + " replaces the object, and the new one needs " + s.lacking() +
+			", which cannot be read from the old one: set it as well")
 	case cs.replace && s.Forming: // what it says so far may not be all
 		return Decision{Pull: d.Pull, Wait: true, State: StateCreating, Reason: "is being made"}
 	case cs.replace:
@@ -284,7 +291,8 @@ func (s *Subject) lacking() string {
 // be pulled is kept, with the conflicts that remember what it overwrites.
 func (d Decision) refuse(reason string) Decision {
 	pulled, _ := d.SplitConflicts()
-	return Decision{Pull: d.Pull, Held: d.Held, Conflicts: pulled, Wait: true, State: StateUpdatingFailed, Review: true, Reason: reason}
+	return Decision{Pull: d.Pull, Held: d.Held, Conflicts: pulled, Wait: true, State: StateUpdatingFailed, Review: true,
+		Reason: reason}
 }
 
 // leftToCloud reports whether a user has set the column to NULL, so that the
@@ -303,7 +311,8 @@ func (s *Subject) leftToCloud(c *modules.Column, have modules.Value) bool {
 // secret is. What is being made says more when it is done.
 func (s *Subject) unread(c *modules.Column, m modes.Mode, have modules.Value) bool {
 	_, told := s.Cloud[c.Name]
-	if _, read := s.Object[c.Name]; told || read || c.Computed || c.CreateOnly || m.CloudWins() || s.Forming || s.Change == nil || !s.Can.Update {
+	if _, read := s.Object[c.Name]; told || read || c.Computed || c.CreateOnly || m.CloudWins() || s.Forming ||
+		s.Change == nil || !s.Can.Update {
 		return false
 	}
 	if _, said := s.Change.Base[c.Name]; !said && c.IsDefault(have) {

@@ -38,7 +38,8 @@ const (
 // compare is the table of docs/design.md, §3, for one column: first who asked for the
 // difference, then what that comes to in the column's mode. It returns the column's base
 // with the verdict.
-func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict, modules.Value) {
+func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Value, hold bool) (verdict,
+	modules.Value) {
 	base, pending := s.pendingBase(c, have)
 	if s.dangles(c) && !m.CloudWins() {
 		if s.Follows == nil && s.sameName(c) {
@@ -56,7 +57,8 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	written, wrote, stale := s.lastWrite(c, cloud)
 	// Before our write it was what both sides had agreed on, even if the read we
 	// wrote by did not show it.
-	stale = stale || wrote && pending && !s.inserted() && !s.bound() && c.Same(cloud, base) && !c.Same(cloud, written.to)
+	stale = stale || wrote && pending && !s.inserted() && !s.bound() && c.Same(cloud, base) &&
+		!c.Same(cloud, written.to)
 	if stale { // the cloud holds what we wrote, or will (R13)
 		return compareStale(c, m, have, cloud, base, pending, written)
 	}
@@ -87,13 +89,15 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 // cloudSays reports whether a column has what only the cloud can say: what it assigns or
 // chooses, what a record without a value lacks, and what there is no way back from.
 func cloudSays(c *modules.Column, have, cloud modules.Value, pending bool) bool {
-	return c.Assigns(have, cloud) || c.OptionalComputed && have.IsNull() || !pending && (c.Lacks(have) || c.HasPassed(have, cloud))
+	return c.Assigns(have, cloud) || c.OptionalComputed && have.IsNull() || !pending &&
+		(c.Lacks(have) || c.HasPassed(have, cloud))
 }
 
 // asker returns who asked for that in which D and C differ, where no value of the cloud's is
 // older than what this engine has written, and the column's base, which is what this engine
 // has written where that has arrived.
-func (s *Subject) asker(c *modules.Column, have, cloud, base modules.Value, pending bool, last written, wrote bool) (asker, modules.Value) {
+func (s *Subject) asker(c *modules.Column, have, cloud, base modules.Value, pending bool, last written,
+	wrote bool) (asker, modules.Value) {
 	switch {
 	case !pending:
 		return byCloud, base
@@ -126,7 +130,8 @@ func (s *Subject) compareBoth(hold bool) verdict {
 }
 
 // compareStale: the value read is older than what this engine last wrote.
-func compareStale(c *modules.Column, m modes.Mode, have, cloud, base modules.Value, pending bool, last written) (verdict, modules.Value) {
+func compareStale(c *modules.Column, m modes.Mode, have, cloud, base modules.Value, pending bool,
+	last written) (verdict, modules.Value) {
 	switch {
 	case last.unsure && pending && !m.CloudWins() && !c.Same(have, cloud):
 		return verdictPush, base // our write may not have been made: writing it again does no harm
@@ -162,7 +167,9 @@ func (s *Subject) adopting() bool {
 	if !s.inserted() || s.replacing() || s.bound() && s.Table.ComputedIdentity() {
 		return false
 	}
-	return !slices.ContainsFunc(s.Own, func(i *Intent) bool { return i.Kind == OpCreate && i.Record == s.Ref() && !i.Unsure() })
+	return !slices.ContainsFunc(s.Own, func(i *Intent) bool {
+		return i.Kind == OpCreate && i.Record == s.Ref() && !i.Unsure()
+	})
 }
 
 // written is what this engine last wrote to a column, perhaps.
@@ -191,7 +198,8 @@ func (s *Subject) lastWrite(c *modules.Column, cloud modules.Value) (last writte
 		return last, wrote, false
 	}
 	for _, i := range s.Own {
-		if w, ok := i.Columns[c.Name]; ok && i.Kind == OpUpdate && (c.Same(w.From, cloud) || c.Same(w.To, cloud) || !w.Named.IsNull() && w.Named == s.Cloud[c.Name]) {
+		if w, ok := i.Columns[c.Name]; ok && i.Kind == OpUpdate &&
+			(c.Same(w.From, cloud) || c.Same(w.To, cloud) || !w.Named.IsNull() && w.Named == s.Cloud[c.Name]) {
 			return last, true, true
 		}
 	}

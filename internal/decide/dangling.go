@@ -60,12 +60,14 @@ func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
 // moved reports whether the object names, as before, what has no record any more, since the
 // record that it stands for has another object or is about to.
 func (s *Subject) moved(c *modules.Column) bool {
-	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Computed || s.Record == nil || s.Record.Row[c.Name].IsNull() {
+	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Computed || s.Record == nil ||
+		s.Record.Row[c.Name].IsNull() {
 		return false
 	}
 	_, recorded := s.Object[c.Name]
 	now, said := s.Object[c.References.Beside]
-	return !recorded && said && !now.IsNull() && s.Table.Column(c.References.Beside).Same(s.Record.Row[c.References.Beside], now) && s.RefKeys[c.Name] != now
+	return !recorded && said && !now.IsNull() &&
+		s.Table.Column(c.References.Beside).Same(s.Record.Row[c.References.Beside], now) && s.RefKeys[c.Name] != now
 }
 
 // recordBeside returns the column that says by a record what a column is to name; nil if
@@ -93,7 +95,8 @@ func (s *Subject) sameName(c *modules.Column) bool {
 		return false
 	}
 	key := s.RefKeys[c.Name]
-	if have := s.Record.Row[c.Name]; key.IsNull() && c.References.Table == s.Table.Name && !have.IsNull() && have.Int() == s.RecordID {
+	if have := s.Record.Row[c.Name]; key.IsNull() && c.References.Table == s.Table.Name && !have.IsNull() &&
+		have.Int() == s.RecordID {
 		key = s.Cloud[c.References.Key]
 	}
 	return key == s.Cloud[c.Name]
@@ -104,7 +107,8 @@ func (s *Subject) sameName(c *modules.Column) bool {
 func (s *Subject) parentless() bool {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
-		if _, known := s.Object[c.Name]; c.Required && c.References != nil && !c.Loose() && (!known || s.NamesOutgoing(c.Name)) {
+		if _, known := s.Object[c.Name]; c.Required && c.References != nil && !c.Loose() &&
+			(!known || s.NamesOutgoing(c.Name)) {
 			return true
 		}
 	}

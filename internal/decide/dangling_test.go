@@ -83,7 +83,8 @@ func TestDecideUnrecordedConflict(t *testing.T) {
 	policy := mode(modes.Normal)
 	policy.HoldConflicts = true
 	d := Decide(s, policy)
-	if len(d.Conflicts) != 1 || !d.Conflicts[0].Open || d.Conflicts[0].Cloud != modules.Unrecorded("n-9") || d.Conflicts[0].Database != modules.Int(2) {
+	if len(d.Conflicts) != 1 || !d.Conflicts[0].Open || d.Conflicts[0].Cloud != modules.Unrecorded("n-9") ||
+		d.Conflicts[0].Database != modules.Int(2) {
 		t.Errorf("decided %+v", d)
 	}
 }

@@ -59,7 +59,8 @@ func decide(s *Subject, p Policy) Decision {
 func decideFailed(s *Subject) Decision {
 	d := Decision{State: StateCreating, Reason: "the cloud could not make it: " + s.Failure}
 	switch {
-	case s.State != nil && s.State.Unconfirmed >= MaxUnconfirmed && s.Change.Latest() <= s.State.FailedAt, !s.Can.Create || !s.Can.Delete:
+	case s.State != nil && s.State.Unconfirmed >= MaxUnconfirmed && s.Change.Latest() <= s.State.FailedAt,
+		!s.Can.Create || !s.Can.Delete:
 		d.Wait, d.State, d.Review = true, StateCreatingFailed, true
 	case s.attempts() == 1 || !s.Due():
 		d.Wait = true
@@ -101,7 +102,8 @@ func decideGoing(s *Subject) Decision {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		cloud, known := s.Object[c.Name]
-		if have := s.Record.Row[c.Name]; c.Computed && !c.Identity && c.References == nil && known && !c.Same(have, cloud) {
+		if have := s.Record.Row[c.Name]; c.Computed && !c.Identity && c.References == nil && known &&
+			!c.Same(have, cloud) {
 			d.Action, d.Pull[c.Name] = UpdateRecord, cloud
 		}
 	}
@@ -111,7 +113,8 @@ func decideGoing(s *Subject) Decision {
 // decideDeposed: the old object of a replacement.
 func decideDeposed(s *Subject, mode modes.Mode) Decision {
 	switch {
-	case s.Claim.By != 0 && s.Claim.Pending && s.Presence == Present: // that may be deleted before anything is done about it
+	// that may be deleted before anything is done about it
+	case s.Claim.By != 0 && s.Claim.Pending && s.Presence == Present:
 		return Decision{Wait: true, State: StateReplacing, Reason: s.Claim.reason()}
 	case s.Claim.By != 0 && !s.Claim.Pending && s.Presence != Going:
 		return Decision{Settle: true, Reason: "a user wants to keep it"}
@@ -124,7 +127,8 @@ func decideDeposed(s *Subject, mode modes.Mode) Decision {
 			return Decision{Wait: true, State: StateReplacing, Reason: "deletion under way"}
 		}
 		if mode.CloudWins() {
-			return Decision{Wait: true, State: StateReplacing, Reason: "replaced, and left in the cloud while its record is tracked"}
+			return Decision{Wait: true, State: StateReplacing,
+				Reason: "replaced, and left in the cloud while its record is tracked"}
 		}
 		return Decision{Action: Delete, State: StateReplacing, Reason: "replaced by a new object"}
 	case Absent:
@@ -186,7 +190,8 @@ func decideDeleted(s *Subject, mode modes.Mode) Decision {
 	if why := s.otherwise(); why != "" {
 		switch s.resolution() {
 		case "cloud":
-			return Decision{Action: InsertRecord, Pull: s.pullable(), Settle: true, Reason: "conflict resolved in favour of the cloud"}
+			return Decision{Action: InsertRecord, Pull: s.pullable(), Settle: true,
+				Reason: "conflict resolved in favour of the cloud"}
 		case "":
 			return askOtherwise(why)
 		}
@@ -245,7 +250,8 @@ func decideUnrecorded(s *Subject, p Policy, mode modes.Mode) Decision {
 // doubtful: whose the object is, or whether it is there, depends on what a creation in
 // doubt has made.
 func doubtful() Decision {
-	return Decision{Wait: true, State: StateWaiting, Reason: "its object may be what a creation has made for another record, which is being found out"}
+	return Decision{Wait: true, State: StateWaiting,
+		Reason: "its object may be what a creation has made for another record, which is being found out"}
 }
 
 // foundLately is the reason to wait of a record whose object was found in the cloud within
@@ -279,10 +285,12 @@ func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 	case s.inserted() && !wasCreated:
 		if _, named := s.Identity(); named && s.Table.ComputedIdentity() {
 			return Decision{Wait: true, State: StateCreatingFailed, Review: true,
-				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it without " + s.Table.Identity()[0]}
+				Reason: "the cloud has no object with the identity given by the INSERT; delete the row, or insert it " +
+					"without " + s.Table.Identity()[0]}
 		}
 		return createOrRefuse(s, StateCreating, "inserted here")
-	case s.Found && (mode.DatabaseWins() || s.resolution() == "database" || s.Change != nil && s.Change.Again && !s.bound()):
+	case s.Found && (mode.DatabaseWins() || s.resolution() == "database" || s.Change != nil && s.Change.Again &&
+		!s.bound()):
 		return Decision{Wait: true, State: StateCheckPresentFailed, Reason: foundLately}
 	case mode.DatabaseWins():
 		return createOrRefuse(s, StateCreating, "ENFORCE: gone from the cloud")

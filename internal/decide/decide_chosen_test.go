@@ -33,7 +33,8 @@ func TestDecideChosenIsPulledLast(t *testing.T) {
 		Observation: Observation{Presence: Present, Object: row(igw, modules.Null), Cloud: row(igw, modules.Null)},
 		Change:      &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"gateway": igw, "nat": modules.Null}},
 	}
-	if d := Decide(s, mode(modes.Normal)); d.Action != Update || len(d.Push) != 1 || d.Push[0] != "nat" || len(d.Pull) > 0 {
+	if d := Decide(s, mode(modes.Normal)); d.Action != Update || len(d.Push) != 1 || d.Push[0] != "nat" ||
+		len(d.Pull) > 0 {
 		t.Errorf("both targets differ: %s, push %v, pull %v", d.Action, d.Push, d.Pull)
 	}
 	s.Object = row(modules.Null, nat)
@@ -60,7 +61,8 @@ func TestDecideChosenWithoutRecord(t *testing.T) {
 		Columns: []modules.Column{
 			{Name: "account", Type: modules.TypeText, Doc: "a", Required: true, CreateOnly: true},
 			{Name: "name", Type: modules.TypeText, Doc: "n", Required: true, Identity: true, CreateOnly: true},
-			{Name: "settings_id", Type: modules.TypeBigint, Doc: "s", OptionalComputed: true, References: &modules.Reference{Table: "settings", Key: "name"}},
+			{Name: "settings_id", Type: modules.TypeBigint, Doc: "s", OptionalComputed: true,
+				References: &modules.Reference{Table: "settings", Key: "name"}},
 		},
 	}
 	for _, table := range []*modules.Table{parent, server} {
@@ -75,8 +77,9 @@ func TestDecideChosenWithoutRecord(t *testing.T) {
 	cloud["settings_id"] = modules.Text("default")
 	s := &Subject{
 		Table: server, RecordID: 1, Can: modules.Abilities{Create: true, Update: true, Delete: true},
-		Record: &Record{ID: 1, Version: "1", Row: row}, Observation: Observation{Presence: Present, Object: object, Cloud: cloud},
-		Change: &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"settings_id": modules.Int(3)}},
+		Record:      &Record{ID: 1, Version: "1", Row: row},
+		Observation: Observation{Presence: Present, Object: object, Cloud: cloud},
+		Change:      &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"settings_id": modules.Int(3)}},
 	}
 	for _, m := range []modes.Mode{modes.Normal, modes.Enforce, modes.Track} {
 		if d := Decide(s, mode(m)); d.Action != Nothing || !d.Settle || len(d.Pull) > 0 {

@@ -53,7 +53,8 @@ func mode(m modes.Mode) Policy {
 
 func row(pairs ...string) modules.Row {
 	r := modules.Row{"account": modules.Text("acct"), "region": modules.Text("r1"), "widget_id": modules.Text("w-1"),
-		"shape": modules.Null, "size": modules.Null, "label": modules.Null, "status": modules.Null, "note": modules.Null}
+		"shape": modules.Null, "size": modules.Null, "label": modules.Null, "status": modules.Null,
+		"note": modules.Null}
 	for i := 0; i < len(pairs); i += 2 {
 		r[pairs[i]] = modules.Text(pairs[i+1])
 	}
@@ -63,7 +64,8 @@ func row(pairs ...string) modules.Row {
 // subject is a record and its object, with a pending update of the columns of
 // base.
 func subject(d, c, base modules.Row) *Subject {
-	s := &Subject{Table: widget, RecordID: 1, Observation: Observation{Presence: Absent}, Can: modules.Abilities{Create: true, Update: true, Delete: true}}
+	s := &Subject{Table: widget, RecordID: 1, Observation: Observation{Presence: Absent},
+		Can: modules.Abilities{Create: true, Update: true, Delete: true}}
 	if d != nil {
 		s.Record = &Record{ID: 1, Version: "1", Row: d}
 	}
@@ -111,27 +113,37 @@ func TestDecideTable(t *testing.T) {
 		{"D = C", func() *Subject { return subject(a, a.Clone(), base("z")) },
 			want{Nothing, true, false, ""}, want{Nothing, true, false, ""}, want{Nothing, true, false, ""}},
 		{"D ≠ C, not P", func() *Subject { return subject(a, b, nil) },
-			want{UpdateRecord, true, false, ""}, want{Update, false, false, StateUpdating}, want{UpdateRecord, true, false, ""}},
+			want{UpdateRecord, true, false, ""}, want{Update, false, false, StateUpdating},
+			want{UpdateRecord, true, false, ""}},
 		{"D ≠ C, P, C = B", func() *Subject { return subject(a, b, base("b")) },
-			want{Update, false, false, StateUpdating}, want{Update, false, false, StateUpdating}, want{UpdateRecord, true, false, ""}},
+			want{Update, false, false, StateUpdating}, want{Update, false, false, StateUpdating},
+			want{UpdateRecord, true, false, ""}},
 		{"both moved", func() *Subject { return subject(a, b, base("z")) },
-			want{Update, false, true, StateUpdating}, want{Update, false, false, StateUpdating}, want{UpdateRecord, true, false, ""}},
+			want{Update, false, true, StateUpdating}, want{Update, false, false, StateUpdating},
+			want{UpdateRecord, true, false, ""}},
 		{"record only, pending INSERT", inserted,
-			want{Create, false, false, StateCreating}, want{Create, false, false, StateCreating}, want{DeleteRecord, true, false, ""}},
+			want{Create, false, false, StateCreating}, want{Create, false, false, StateCreating},
+			want{DeleteRecord, true, false, ""}},
 		{"record only, gone", func() *Subject { return subject(a, nil, nil) },
-			want{DeleteRecord, true, false, ""}, want{Create, false, false, StateCreating}, want{DeleteRecord, true, false, ""}},
+			want{DeleteRecord, true, false, ""}, want{Create, false, false, StateCreating},
+			want{DeleteRecord, true, false, ""}},
 		{"record only, gone, pending UPDATE", func() *Subject { return subject(a, nil, base("z")) },
-			want{Nothing, false, true, StateConflict}, want{Create, false, false, StateCreating}, want{DeleteRecord, true, false, ""}},
+			want{Nothing, false, true, StateConflict}, want{Create, false, false, StateCreating},
+			want{DeleteRecord, true, false, ""}},
 		{"object only, pending DELETE", func() *Subject { return changed(subject(nil, a, nil), "delete") },
-			want{Delete, false, false, StateRemoving}, want{Delete, false, false, StateRemoving}, want{InsertRecord, true, false, ""}},
+			want{Delete, false, false, StateRemoving}, want{Delete, false, false, StateRemoving},
+			want{InsertRecord, true, false, ""}},
 		{"object only, nothing pending", object,
-			want{InsertRecord, false, false, ""}, want{Delete, false, false, StateRemoving}, want{InsertRecord, false, false, ""}},
+			want{InsertRecord, false, false, ""}, want{Delete, false, false, StateRemoving},
+			want{InsertRecord, false, false, ""}},
 		{"create-only column changed", func() *Subject {
 			return subject(row("shape", "a"), row("shape", "b"), modules.Row{"shape": modules.Text("b")})
 		},
-			want{Replace, false, false, StateReplacing}, want{Replace, false, false, StateReplacing}, want{UpdateRecord, true, false, ""}},
+			want{Replace, false, false, StateReplacing}, want{Replace, false, false, StateReplacing},
+			want{UpdateRecord, true, false, ""}},
 		{"assigned column", func() *Subject { return subject(row("status", "a"), row("status", "b"), nil) },
-			want{UpdateRecord, true, false, ""}, want{UpdateRecord, true, false, ""}, want{UpdateRecord, true, false, ""}},
+			want{UpdateRecord, true, false, ""}, want{UpdateRecord, true, false, ""},
+			want{UpdateRecord, true, false, ""}},
 	}
 	for _, c := range cases {
 		for m, w := range map[modes.Mode]want{modes.Normal: c.normal, modes.Enforce: c.enforce, modes.Track: c.track} {
@@ -150,7 +162,8 @@ func TestDecideHold(t *testing.T) {
 	p.HoldConflicts = true
 	s := subject(row("size", "a"), row("size", "b"), modules.Row{"size": modules.Text("z")})
 	d := Decide(s, p)
-	if d.Action != Nothing || d.Settle || !d.Wait || len(d.Conflicts) != 1 || !d.Conflicts[0].Open || d.State != StateConflict || !d.Review {
+	if d.Action != Nothing || d.Settle || !d.Wait || len(d.Conflicts) != 1 || !d.Conflicts[0].Open ||
+		d.State != StateConflict || !d.Review {
 		t.Errorf("a held conflict: %+v", d)
 	}
 	for how, want := range map[string]Action{"database": Update, "cloud": UpdateRecord} {
@@ -199,7 +212,8 @@ func TestDecideAdoptsAtOnce(t *testing.T) {
 // engine wrote within the consistency window.
 func TestDecideOwnWrites(t *testing.T) {
 	wrote := func(from, to string) *Intent {
-		return &Intent{Kind: OpUpdate, UpTo: 7, Columns: map[string]ValueChange{"size": {From: modules.Text(from), To: modules.Text(to)}}}
+		return &Intent{Kind: OpUpdate, UpTo: 7,
+			Columns: map[string]ValueChange{"size": {From: modules.Text(from), To: modules.Text(to)}}}
 	}
 	pending := modules.Row{"size": modules.Text("a")}
 	for _, c := range []struct {
@@ -291,7 +305,8 @@ func TestDecideEqual(t *testing.T) {
 		p.HoldConflicts = rapid.Bool().Draw(t, "hold")
 		d := Decide(s, p)
 		if d.Action != Nothing || len(d.Push) > 0 || len(d.Pull) > 0 || len(d.Conflicts) > 0 || !d.Settle {
-			t.Fatalf("equal, and decided %s push %v pull %v conflicts %v settle %t", d.Action, d.Push, d.Pull, d.Conflicts, d.Settle)
+			t.Fatalf("equal, and decided %s push %v pull %v conflicts %v settle %t", d.Action, d.Push, d.Pull,
+				d.Conflicts, d.Settle)
 		}
 	})
 }
@@ -361,9 +376,11 @@ func TestDecideAdopts(t *testing.T) {
 		s := changed(subject(genRow(t, "D "), genRow(t, "C "), nil), "insert")
 		m := rapid.SampledFrom([]modes.Mode{modes.Normal, modes.Track, modes.Enforce}).Draw(t, "mode")
 		if rapid.Bool().Draw(t, "made for another record") {
-			s.Own = []*Intent{{IDs: []int64{1}, Kind: OpCreate, Record: RecordRef{"widget", 2}, Key: "w-1", Result: ResultOK}}
+			s.Own = []*Intent{{IDs: []int64{1}, Kind: OpCreate, Record: RecordRef{"widget", 2}, Key: "w-1",
+				Result: ResultOK}}
 		}
-		if d := Decide(s, mode(m)); d.Action == Create || d.Action == Replace || d.Action == Delete || d.Action == DeleteRecord {
+		if d := Decide(s, mode(m)); d.Action == Create || d.Action == Replace || d.Action == Delete ||
+			d.Action == DeleteRecord {
 			t.Fatalf("adoption decided %s", d.Action)
 		}
 	})
@@ -373,12 +390,15 @@ func TestDecideAdopts(t *testing.T) {
 // was in doubt is renamed, not taken for the object of its first name.
 func TestDecideRenamed(t *testing.T) {
 	named := func(name string) modules.Row {
-		return modules.Row{"account": modules.Text("acct"), "name": modules.Text(name), "kind": modules.Null, "size": modules.Text("s")}
+		return modules.Row{"account": modules.Text("acct"), "name": modules.Text(name), "kind": modules.Null,
+			"size": modules.Text("s")}
 	}
 	s := &Subject{Table: bucket, RecordID: 1, Record: &Record{ID: 1, Version: "1", Row: named("second")},
-		Observation: Observation{Presence: Present, Object: named("first"), Cloud: named("first")}, Can: modules.Abilities{Create: true, Update: true, Delete: true},
-		Change: &auditlog.Change{AuditIDs: []int64{7, 8}, Insert: true, Base: modules.Row{"name": modules.Text("first")}},
-		State:  &State{Name: StateCreating, Binding: Binding{Identity: named("first")}, Due: true}}
+		Observation: Observation{Presence: Present, Object: named("first"), Cloud: named("first")},
+		Can:         modules.Abilities{Create: true, Update: true, Delete: true},
+		Change: &auditlog.Change{AuditIDs: []int64{7, 8}, Insert: true,
+			Base: modules.Row{"name": modules.Text("first")}},
+		State: &State{Name: StateCreating, Binding: Binding{Identity: named("first")}, Due: true}}
 	if d := Decide(s, mode(modes.Normal)); d.Action != Replace || len(d.Pull) > 0 || len(d.Conflicts) > 0 {
 		t.Errorf("decided %s, pull %v, conflicts %v", d.Action, d.Pull, d.Conflicts)
 	}
@@ -400,7 +420,8 @@ func TestDecideMade(t *testing.T) {
 
 // TestDecideLeftover: a state whose record is gone, with nothing pending, goes.
 func TestDecideLeftover(t *testing.T) {
-	s := &Subject{Table: bucket, RecordID: 1, Observation: Observation{Presence: Absent}, State: &State{Name: StateCheckPresentFailed, Due: true}}
+	s := &Subject{Table: bucket, RecordID: 1, Observation: Observation{Presence: Absent},
+		State: &State{Name: StateCheckPresentFailed, Due: true}}
 	if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || !d.Settle {
 		t.Errorf("decided %s, settle %t", d.Action, d.Settle)
 	}
@@ -410,7 +431,8 @@ func TestDecideLeftover(t *testing.T) {
 // person's to look at.
 func TestDecideReplacedInVain(t *testing.T) {
 	s := subject(row("shape", "x"), row("shape", "y"), row("shape", "y"))
-	s.State = &State{Name: StateReplacing, Binding: Binding{Identity: row(), Unconfirmed: MaxUnconfirmed}, Due: true, FailedAt: 7}
+	s.State = &State{Name: StateReplacing, Binding: Binding{Identity: row(), Unconfirmed: MaxUnconfirmed}, Due: true,
+		FailedAt: 7}
 	if d := Decide(s, mode(modes.Normal)); d.Action != Nothing || !d.Review || d.State != StateUpdatingFailed {
 		t.Errorf("decided %s, %s", d.Action, d.State)
 	}
@@ -434,9 +456,12 @@ func TestDecideUnknown(t *testing.T) {
 
 func TestDecideDeletedNames(t *testing.T) {
 	gone := func() *Subject {
-		last := modules.Row{"account": modules.Text("acct"), "name": modules.Text("b"), "kind": modules.Null, "size": modules.Null}
-		return &Subject{Table: bucket, RecordID: 1, Observation: Observation{Presence: Present, Object: last.Clone(), Cloud: last.Clone()}, Can: modules.Abilities{Delete: true},
-			Change: &auditlog.Change{AuditIDs: []int64{7}, Delete: true, Last: last, Base: modules.Row{}}}
+		last := modules.Row{"account": modules.Text("acct"), "name": modules.Text("b"), "kind": modules.Null,
+			"size": modules.Null}
+		return &Subject{Table: bucket, RecordID: 1,
+			Observation: Observation{Presence: Present, Object: last.Clone(), Cloud: last.Clone()},
+			Can:         modules.Abilities{Delete: true},
+			Change:      &auditlog.Change{AuditIDs: []int64{7}, Delete: true, Last: last, Base: modules.Row{}}}
 	}
 	never := gone()
 	never.Change.Insert = true
@@ -469,8 +494,10 @@ func TestDecideUnread(t *testing.T) {
 	}
 	forming, made, pushed := asked(), asked(), asked()
 	forming.Forming = true
-	made.Own = []*Intent{{Kind: OpCreate, Record: made.Ref(), Result: ResultOK, UpTo: 7, Columns: map[string]ValueChange{"size": {}}}}
-	pushed.Own = []*Intent{{Kind: OpUpdate, Record: pushed.Ref(), Result: ResultOK, UpTo: 7, Columns: map[string]ValueChange{"size": {}}}}
+	made.Own = []*Intent{{Kind: OpCreate, Record: made.Ref(), Result: ResultOK, UpTo: 7,
+		Columns: map[string]ValueChange{"size": {}}}}
+	pushed.Own = []*Intent{{Kind: OpUpdate, Record: pushed.Ref(), Result: ResultOK, UpTo: 7,
+		Columns: map[string]ValueChange{"size": {}}}}
 	for name, c := range map[string]struct {
 		subject *Subject
 		mode    modes.Mode

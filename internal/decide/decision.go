@@ -27,7 +27,8 @@ const (
 	DeleteRecord
 )
 
-var actionNames = [...]string{"nothing", "create", "update", "replace", "delete", "insert record", "update record", "delete record"}
+var actionNames = [...]string{"nothing", "create", "update", "replace", "delete", "insert record", "update record",
+	"delete record"}
 
 // String returns the action in words.
 func (a Action) String() string { return actionNames[a] }
@@ -80,7 +81,8 @@ type Decision struct {
 	// Refused: what a user asks for will certainly not be done, and Reason says why. A preview shows it, and a commit
 	// that is to undo what fails does not begin.
 	Refused bool
-	// Code goes with State: CodeRule if the rules that hold are why it waits, CodeAlong if its object goes with another.
+	// Code goes with State: CodeRule if the rules that hold are why it waits, CodeAlong if its object goes with
+	// another.
 	Code string
 	// Wait: nothing can be decided from this observation; look again later.
 	Wait bool

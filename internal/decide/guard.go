@@ -61,8 +61,10 @@ func (p Plan) Guard(limits DeleteLimits, done Tally, count func(table string) in
 	for _, table := range tables {
 		d := byTable[table]
 		// Deleted records are no longer in the table: it had so many more.
-		if had := count(table) + d.Deleted; d.total() >= limits.Floor && float64(d.total()) > limits.Ratio*float64(had) {
-			return fmt.Sprintf("would delete %s, more than max_delete_ratio (%g)", d.describe(fmt.Sprintf("of %d objects of %s", had, table)), limits.Ratio)
+		if had := count(table) + d.Deleted; d.total() >= limits.Floor &&
+			float64(d.total()) > limits.Ratio*float64(had) {
+			return fmt.Sprintf("would delete %s, more than max_delete_ratio (%g)",
+				d.describe(fmt.Sprintf("of %d objects of %s", had, table)), limits.Ratio)
 		}
 	}
 	return ""

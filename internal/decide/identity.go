@@ -23,12 +23,15 @@ func Judge(was, said string, vouched bool, err error) Verdict {
 		// It was who it is a moment ago. That its calls fail as well they say themselves.
 		return Verdict{}
 	case err != nil:
-		return Verdict{Held: fmt.Sprintf("nothing is pushed or pulled until it is known whose the credentials are: %v", err)}
+		return Verdict{Held: fmt.Sprintf("nothing is pushed or pulled until it is known whose the credentials are: %v",
+			err)}
 	case was == "":
 		return Verdict{Said: said, Pin: true}
 	case said != was:
-		return Verdict{Said: said, Ask: true, Held: fmt.Sprintf("the credentials are of %s, and the account was %s: nothing is pushed or pulled. "+
-			"Put the right credentials back; or, if the tables are to follow the other account, SELECT iasql_confirm('identity')", said, was)}
+		return Verdict{Said: said, Ask: true,
+			Held: fmt.Sprintf("the credentials are of %s, and the account was %s: nothing is pushed or pulled. "+
+				"Put the right credentials back; or, if the tables are to follow the other account, SELECT "+
+				"iasql_confirm('identity')", said, was)}
 	}
 	return Verdict{Said: said}
 }

@@ -66,7 +66,8 @@ func like(pattern, text string) bool {
 	if last == 0 {
 		return pattern == text
 	}
-	if !strings.HasPrefix(text, parts[0]) || len(text) < len(parts[0])+len(parts[last]) || !strings.HasSuffix(text, parts[last]) {
+	if !strings.HasPrefix(text, parts[0]) || len(text) < len(parts[0])+len(parts[last]) ||
+		!strings.HasSuffix(text, parts[last]) {
 		return false
 	}
 	text = text[len(parts[0]) : len(text)-len(parts[last])]

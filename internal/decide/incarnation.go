@@ -9,7 +9,8 @@ import (
 )
 
 // A change is about an object, and names it by what may become another's: a queue that is deleted and made anew has the
-// old one's name. Where a change has waited for long, as one that a restored database asks for again, the cloud's word on
+// old one's name. Where a change has waited for long, as one that a restored database asks for again, the cloud's word
+// on
 // when the object was made, or its unique id, tells that it is not the one that was meant (R30).
 
 // Moment is how far the audit log and the log of operations went at a time, by their newest rows; 0 for none.
@@ -20,7 +21,8 @@ type Moment struct{ Audit, Operation int64 }
 func (s *Subject) replayed() bool { return s.Change.Began(s.WentBack.Audit) }
 
 // Replays reports whether the record's pending change may have made an object in a time that the database has gone back
-// from, which is then in the cloud under a name that only the cloud knows: an INSERT its first, or a change that replaces
+// from, which is then in the cloud under a name that only the cloud knows: an INSERT its first, or a change that
+// replaces
 // it another.
 func (s *Subject) Replays() (yes, replaces bool) {
 	if !s.replayed() || s.Record == nil || !s.Table.ComputedIdentity() {
@@ -30,7 +32,8 @@ func (s *Subject) Replays() (yes, replaces bool) {
 		return !s.bound() && !s.replacing(), false
 	}
 	for name, base := range s.Change.Base {
-		if c := s.Table.Column(name); c != nil && !c.Computed && c.Replaces(base, s.Record.Row[name]) && !c.Same(base, s.Record.Row[name]) {
+		if c := s.Table.Column(name); c != nil && !c.Computed && c.Replaces(base, s.Record.Row[name]) &&
+			!c.Same(base, s.Record.Row[name]) {
 			return true, true
 		}
 	}
@@ -62,7 +65,8 @@ func (s *Subject) otherwise() string {
 		c := &s.Table.Columns[i]
 		have, cloud := row[c.Name], s.Object[c.Name]
 		if c.Incarnation && !have.IsNull() && !cloud.IsNull() && !c.Same(have, cloud) {
-			return fmt.Sprintf("the object was made anew in the cloud since (%s was %s, and is %s), and the change is about the one before", c.Name, have, cloud)
+			return fmt.Sprintf("the object was made anew in the cloud since (%s was %s, and is %s), and the change "+
+				"is about the one before", c.Name, have, cloud)
 		}
 	}
 	return ""

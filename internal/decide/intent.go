@@ -93,14 +93,17 @@ func (i *Intent) AsksFor(t *modules.Table, row modules.Row) bool {
 // SettledSince reports whether what the record was asked for when the intent was
 // written has been settled.
 func (s *Subject) SettledSince(i *Intent) bool {
-	return s.State == nil && (s.Change == nil || !slices.ContainsFunc(s.Change.AuditIDs, func(id int64) bool { return id <= i.UpTo }))
+	return s.State == nil && (s.Change == nil || !slices.ContainsFunc(s.Change.AuditIDs, func(id int64) bool {
+		return id <= i.UpTo
+	}))
 }
 
 // Intent returns what is to be put into the intent log before the operation's
 // calls.
 func (op *Op) Intent() Intent {
 	s := op.Subject
-	i := Intent{Record: s.Ref(), Kind: op.Kind, Scope: s.Scope, Columns: op.changes(), UpTo: s.Change.Latest(), Replaces: op.Replaces}
+	i := Intent{Record: s.Ref(), Kind: op.Kind, Scope: s.Scope, Columns: op.changes(), UpTo: s.Change.Latest(),
+		Replaces: op.Replaces}
 	if op.Kind == OpCreate { // what it makes has no name yet
 		i.Scope = s.Table.Scope(s.Record.Row)
 	} else {
@@ -135,7 +138,8 @@ func (op *Op) changes() map[string]ValueChange {
 		default:
 			// An object of a chosen name may be followed by another of that name:
 			// how this one looked tells them apart (see showsPredecessor).
-			if op.Kind != OpDelete || s.Table.ComputedIdentity() || col.Computed || col.WriteOnly || s.NamesOutgoing(col.Name) || col.Name == modules.ColumnAccount {
+			if op.Kind != OpDelete || s.Table.ComputedIdentity() || col.Computed || col.WriteOnly ||
+				s.NamesOutgoing(col.Name) || col.Name == modules.ColumnAccount {
 				continue
 			}
 			v = ValueChange{From: s.Object[col.Name]}
@@ -199,7 +203,8 @@ func (log *intents) index() {
 	if log.byRecord != nil {
 		return
 	}
-	log.byRecord, log.byObject = make(map[RecordRef][]*Intent, len(log.list)), make(map[objectRef][]*Intent, len(log.list))
+	log.byRecord, log.byObject = make(map[RecordRef][]*Intent, len(log.list)),
+		make(map[objectRef][]*Intent, len(log.list))
 	for _, i := range log.list {
 		log.enter(i)
 	}
@@ -367,7 +372,8 @@ func (s *Subject) looksLike(old map[string]ValueChange, made map[string]modules.
 			continue
 		}
 		given, said := made[name]
-		same, changed := c.Same(s.Object[name], was.From), !c.Same(s.Record.Row[name], was.From) || said && !c.Same(given, was.From)
+		same, changed := c.Same(s.Object[name], was.From), !c.Same(s.Record.Row[name], was.From) || said &&
+			!c.Same(given, was.From)
 		if c.CreateOnly && same && changed {
 			return true
 		}

@@ -39,9 +39,11 @@ func TestMistypedEndsAtOnce(t *testing.T) {
 		{Name: "machine_id", Type: modules.TypeText, Computed: true, Identity: true},
 		{Name: "image", Type: modules.TypeText}, {Name: "zone", Type: modules.TypeText}}}
 	machine := func() *Subject {
-		return &Subject{Table: &table, RecordID: 1, Record: &Record{ID: 1, Row: modules.Row{"image": modules.Text("ami-0bad"), "zone": modules.Text("a")}}}
+		return &Subject{Table: &table, RecordID: 1,
+			Record: &Record{ID: 1, Row: modules.Row{"image": modules.Text("ami-0bad"), "zone": modules.Text("a")}}}
 	}
-	missing := &modules.Error{Class: modules.NotFound, Code: "InvalidAMIID.NotFound", Message: "The image id '[ami-0bad]' does not exist"}
+	missing := &modules.Error{Class: modules.NotFound, Code: "InvalidAMIID.NotFound",
+		Message: "The image id '[ami-0bad]' does not exist"}
 	made := func(intents ...*Intent) Intents { return NewIntents(intents) }
 	image := RecordRef{"image", 7}
 	for name, c := range map[string]struct {
@@ -49,16 +51,25 @@ func TestMistypedEndsAtOnce(t *testing.T) {
 		recent Intents
 		want   bool
 	}{
-		"a mistyped one":        {missing, made(), true},
-		"of no log":             {missing, Intents{}, true},
-		"made a moment ago":     {missing, made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Key: "ami-0bad", Result: ResultOK}), false},
-		"part of its key":       {missing, made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Key: "main\x1fami-0bad", Result: ResultOK}), false},
-		"asked for by name":     {missing, made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Columns: map[string]ValueChange{"name": {To: modules.Text("ami-0bad")}}}), false},
-		"another was made":      {missing, made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Key: "ami-0good", Result: ResultOK}), true},
-		"another was changed":   {missing, made(&Intent{IDs: []int64{1}, Record: image, Kind: OpUpdate, Key: "ami-0bad", Result: ResultOK}), true},
-		"of what else it names": {&modules.Error{Class: modules.NotFound, Message: "The subnet 'subnet-1' does not exist"}, made(), false},
-		"too short to tell":     {&modules.Error{Class: modules.NotFound, Message: "There is no zone a"}, made(), false},
-		"another class":         {&modules.Error{Class: modules.Throttled, Message: "ami-0bad"}, made(), false},
+		"a mistyped one": {missing, made(), true},
+		"of no log":      {missing, Intents{}, true},
+		"made a moment ago": {missing,
+			made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Key: "ami-0bad", Result: ResultOK}), false},
+		"part of its key": {missing,
+			made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Key: "main\x1fami-0bad", Result: ResultOK}),
+			false},
+		"asked for by name": {missing,
+			made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate,
+				Columns: map[string]ValueChange{"name": {To: modules.Text("ami-0bad")}}}), false},
+		"another was made": {missing,
+			made(&Intent{IDs: []int64{1}, Record: image, Kind: OpCreate, Key: "ami-0good", Result: ResultOK}), true},
+		"another was changed": {missing,
+			made(&Intent{IDs: []int64{1}, Record: image, Kind: OpUpdate, Key: "ami-0bad", Result: ResultOK}), true},
+		"of what else it names": {&modules.Error{Class: modules.NotFound,
+			Message: "The subnet 'subnet-1' does not exist"}, made(), false},
+		"too short to tell": {&modules.Error{Class: modules.NotFound, Message: "There is no zone a"},
+			made(), false},
+		"another class": {&modules.Error{Class: modules.Throttled, Message: "ami-0bad"}, made(), false},
 	} {
 		s := machine()
 		if got := s.Misnames(c.err, c.recent); got != c.want {
@@ -66,7 +77,9 @@ func TestMistypedEndsAtOnce(t *testing.T) {
 			continue
 		}
 		s.Mistyped = c.want
-		if st := s.Failed(StateCreating, c.err, func() float64 { return 1 }); st.Review != c.want || c.want && (st.Name != StateCreatingFailed || st.Backoff != 0) {
+		if st := s.Failed(StateCreating, c.err, func() float64 {
+			return 1
+		}); st.Review != c.want || c.want && (st.Name != StateCreatingFailed || st.Backoff != 0) {
 			t.Errorf("%s: %+v", name, st)
 		}
 	}

@@ -107,7 +107,8 @@ func (s *Subject) Misnames(err error, recent Intents) bool {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		v := s.Record.Row[c.Name]
-		if c.References != nil || c.Computed || c.Identity || c.Local || c.WriteOnly || len(c.Enum) > 0 || c.Type != modules.TypeText || v.IsNull() {
+		if c.References != nil || c.Computed || c.Identity || c.Local || c.WriteOnly || len(c.Enum) > 0 ||
+			c.Type != modules.TypeText || v.IsNull() {
 			continue
 		}
 		if name := v.String(); len(name) >= shortestName && strings.Contains(e.Message, name) {
@@ -128,7 +129,8 @@ func (s *Subject) Failed(name StateName, err error, jitter Jitter) *State {
 		st.Backoff = min(jitter.backoff(st.Attempts, err), goingBackoff)
 		return s.Remember(st)
 	}
-	if class.Heals() && !(class == modules.NotFound && name != StateRemoving && (s.Mistyped || st.Attempts >= maxNotFound)) {
+	if class.Heals() && !(class == modules.NotFound && name != StateRemoving &&
+		(s.Mistyped || st.Attempts >= maxNotFound)) {
 		st.Backoff = jitter.backoff(st.Attempts, err)
 		return s.Remember(st)
 	}
@@ -232,7 +234,9 @@ func (op *Op) Stopped(why string) *State {
 	}
 	return op.Subject.Remember(State{
 		Name: name, Review: true, Code: "delete_guard",
-		Message: "this cycle " + why + "; nothing was done. If that is meant, raise the setting or commit the change in a batch after looking at its preview",
+		Message: "this cycle " + why +
+			"; nothing was done. If that is meant, raise the setting or commit the change in a batch after looking " +
+			"at its preview",
 	})
 }
 

@@ -37,9 +37,11 @@ func (op *Op) Partial() bool {
 // completes reports whether the operation gives an object that was just created
 // what its creation has left out, besides references to the table t.
 func (op *Op) completes(t *modules.Table) bool {
-	return op.Kind == OpUpdate && op.Subject.bound() && slices.ContainsFunc(op.Subject.Table.Columns, func(c modules.Column) bool {
-		return c.Deferred && slices.Contains(op.Columns, c.Name) && (c.References == nil || c.References.Table != t.Name)
-	})
+	return op.Kind == OpUpdate && op.Subject.bound() &&
+		slices.ContainsFunc(op.Subject.Table.Columns, func(c modules.Column) bool {
+			return c.Deferred && slices.Contains(op.Columns, c.Name) &&
+				(c.References == nil || c.References.Table != t.Name)
+		})
 }
 
 // Incomplete reports whether the record's object has been created, and what an
@@ -190,9 +192,10 @@ func destroysFirst(s *Subject) bool {
 		return false
 	}
 	for i := range s.Table.Columns {
-		if c := &s.Table.Columns[i]; c.Exclusive && slices.ContainsFunc(s.Record.Row[c.Name].Strings(), func(one string) bool {
-			return slices.Contains(s.Object[c.Name].Strings(), one)
-		}) {
+		if c := &s.Table.Columns[i]; c.Exclusive &&
+			slices.ContainsFunc(s.Record.Row[c.Name].Strings(), func(one string) bool {
+				return slices.Contains(s.Object[c.Name].Strings(), one)
+			}) {
 			return true
 		}
 	}
@@ -272,7 +275,8 @@ func (b *builder) linkParent(op *Op, c *modules.Column) {
 		return
 	}
 	if c.References.ByKey {
-		name := objectRef{c.References.Table + "." + c.References.Key, modules.Scope{Account: s.Scope.Account}, want.String()}
+		name := objectRef{c.References.Table + "." + c.References.Key, modules.Scope{Account: s.Scope.Account},
+			want.String()}
 		for _, other := range b.byName[name] {
 			b.edge(op, other, c.Name)
 		}
@@ -288,7 +292,8 @@ func (b *builder) linkParent(op *Op, c *modules.Column) {
 		b.drop(op, other)
 	}
 	if c.References.Beside != "" && b.first[parent] {
-		b.waiting = append(b.waiting, Waiting{Subject: s, On: parent, Going: true, Reason: fmt.Sprintf("waits for %s %d, which is being replaced", parent.Table, parent.ID)})
+		b.waiting = append(b.waiting, Waiting{Subject: s, On: parent, Going: true,
+			Reason: fmt.Sprintf("waits for %s %d, which is being replaced", parent.Table, parent.ID)})
 		return
 	}
 	if s.RefKeys[c.Name].IsNull() && parent != s.Ref() {
@@ -310,7 +315,8 @@ func (b *builder) breakCycles() {
 			for i, op := range cycle {
 				on := cycle[(i+1)%len(cycle)]
 				b.waiting = append(b.waiting, Waiting{Subject: op.Subject, On: on.Subject.Ref(),
-					Reason: fmt.Sprintf("waits for %s %d, which waits for it in turn", on.Subject.Table.Name, on.Subject.RecordID)})
+					Reason: fmt.Sprintf("waits for %s %d, which waits for it in turn", on.Subject.Table.Name,
+						on.Subject.RecordID)})
 				delete(b.edges[op], on)
 			}
 		}

@@ -18,13 +18,16 @@ var node = &modules.Table{
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Doc: "a"}, {Name: "region", Type: modules.TypeText, Doc: "r"},
 		{Name: "node_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
-		{Name: "parent", Type: modules.TypeBigint, Doc: "p", CreateOnly: true, References: &modules.Reference{Table: "node", Key: "node_id"}},
-		{Name: "peer", Type: modules.TypeBigint, Doc: "e", References: &modules.Reference{Table: "node", Key: "node_id"}},
+		{Name: "parent", Type: modules.TypeBigint, Doc: "p", CreateOnly: true,
+			References: &modules.Reference{Table: "node", Key: "node_id"}},
+		{Name: "peer", Type: modules.TypeBigint, Doc: "e",
+			References: &modules.Reference{Table: "node", Key: "node_id"}},
 	},
 }
 
 func nodeSubject(id int64, parent, peer int64) *Subject {
-	r := modules.Row{"account": modules.Text("acct"), "region": modules.Text("r1"), "node_id": modules.Null, "parent": modules.Null, "peer": modules.Null}
+	r := modules.Row{"account": modules.Text("acct"), "region": modules.Text("r1"), "node_id": modules.Null,
+		"parent": modules.Null, "peer": modules.Null}
 	if parent > 0 {
 		r["parent"] = modules.Int(parent)
 	}
@@ -32,7 +35,8 @@ func nodeSubject(id int64, parent, peer int64) *Subject {
 		r["peer"] = modules.Int(peer)
 	}
 	return &Subject{Table: node, RecordID: id, Scope: modules.Scope{Account: "acct", Region: "r1"},
-		Record: &Record{ID: id, Row: r}, RefKeys: modules.Row{}, Can: modules.Abilities{Create: true, Update: true, Delete: true}}
+		Record: &Record{ID: id, Row: r}, RefKeys: modules.Row{},
+		Can: modules.Abilities{Create: true, Update: true, Delete: true}}
 }
 
 func cloudOf(id, parent int64) modules.Row {
@@ -73,7 +77,8 @@ func TestPlan(t *testing.T) {
 			if circles {
 				most = n
 			}
-			e := edge{int64(rapid.IntRange(0, int(most)).Draw(t, "parent")), int64(rapid.IntRange(0, int(n)).Draw(t, "peer"))}
+			e := edge{int64(rapid.IntRange(0, int(most)).Draw(t, "parent")),
+				int64(rapid.IntRange(0, int(n)).Draw(t, "peer"))}
 			edges[id] = e
 			kind[id] = rapid.SampledFrom([]Action{Create, Create, Delete}).Draw(t, "kind")
 			parents[id] = e.parent
@@ -150,7 +155,8 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanWaitsForParent(t *testing.T) {
-	plan := NewPlan([]Step{{nodeSubject(2, 1, 0), Decision{Action: Create}}, {nodeSubject(3, 2, 0), Decision{Action: Create}}})
+	plan := NewPlan([]Step{{nodeSubject(2, 1, 0), Decision{Action: Create}},
+		{nodeSubject(3, 2, 0), Decision{Action: Create}}})
 	if len(plan.Ops) != 0 || len(plan.Waiting) != 2 {
 		t.Errorf("a parent that is not there:\n%s", spell(plan))
 	}
@@ -236,7 +242,8 @@ func TestGuard(t *testing.T) {
 // it up comes first.
 func TestPlanExclusive(t *testing.T) {
 	table := *node
-	table.Columns = append(slices.Clone(node.Columns), modules.Column{Name: "aliases", Type: modules.TypeTexts, Doc: "a", Exclusive: true})
+	table.Columns = append(slices.Clone(node.Columns),
+		modules.Column{Name: "aliases", Type: modules.TypeTexts, Doc: "a", Exclusive: true})
 	for _, c := range []struct {
 		wants, has []string
 		first      OpKind

@@ -20,19 +20,28 @@ func TestGuardOfPulls(t *testing.T) {
 		has        map[GonePlace]int
 		asks       string // "" if nobody is asked
 	}{
-		"nothing":                        {Gone{}, nil, nil, ""},
-		"the only one":                   {Gone{at("q", east): 1}, nil, map[GonePlace]int{at("q", east): 1}, ""},
-		"all of two":                     {Gone{at("q", east): 2}, nil, map[GonePlace]int{at("q", east): 2}, ""},
-		"all of three":                   {Gone{at("q", east): 3}, nil, map[GonePlace]int{at("q", east): 3}, "all 3 records of q in a/east"},
-		"two of three":                   {Gone{at("q", east): 2}, nil, map[GonePlace]int{at("q", east): 3}, ""},
-		"four of five":                   {Gone{at("q", east): 4}, nil, map[GonePlace]int{at("q", east): 5}, ""},
-		"six of ten":                     {Gone{at("q", east): 6}, nil, map[GonePlace]int{at("q", east): 10}, "6 of 10 records of q in a/east"},
-		"five of ten":                    {Gone{at("q", east): 5}, nil, map[GonePlace]int{at("q", east): 10}, ""},
-		"many of very many":              {Gone{at("q", east): 101}, nil, map[GonePlace]int{at("q", east): 100000}, "101 records"},
-		"all of a region among others":   {Gone{at("q", east): 3}, nil, map[GonePlace]int{at("q", east): 3, at("q", west): 300}, "all 3 records of q in a/east"},
-		"one of each of five tables":     {Gone{at("p", east): 1, at("q", east): 1, at("r", east): 1, at("s", east): 1, at("t", west): 1}, nil, map[GonePlace]int{at("p", east): 1, at("q", east): 1, at("r", east): 1, at("s", east): 1, at("t", west): 1}, "5 of 5 records of 5 places"},
-		"one of many, in five tables":    {Gone{at("p", east): 1, at("q", east): 1, at("r", east): 1, at("s", east): 1, at("t", west): 1}, nil, map[GonePlace]int{at("p", east): 9, at("q", east): 9, at("r", east): 9, at("s", east): 9, at("t", west): 9}, ""},
-		"the rest of what went just now": {Gone{at("q", east): 6}, Gone{at("q", east): 5}, map[GonePlace]int{at("q", east): 5}, "6 of 10 records of q in a/east"},
+		"nothing":      {Gone{}, nil, nil, ""},
+		"the only one": {Gone{at("q", east): 1}, nil, map[GonePlace]int{at("q", east): 1}, ""},
+		"all of two":   {Gone{at("q", east): 2}, nil, map[GonePlace]int{at("q", east): 2}, ""},
+		"all of three": {Gone{at("q", east): 3}, nil, map[GonePlace]int{at("q", east): 3},
+			"all 3 records of q in a/east"},
+		"two of three": {Gone{at("q", east): 2}, nil, map[GonePlace]int{at("q", east): 3}, ""},
+		"four of five": {Gone{at("q", east): 4}, nil, map[GonePlace]int{at("q", east): 5}, ""},
+		"six of ten": {Gone{at("q", east): 6}, nil, map[GonePlace]int{at("q", east): 10},
+			"6 of 10 records of q in a/east"},
+		"five of ten": {Gone{at("q", east): 5}, nil, map[GonePlace]int{at("q", east): 10}, ""},
+		"many of very many": {Gone{at("q", east): 101}, nil, map[GonePlace]int{at("q", east): 100000},
+			"101 records"},
+		"all of a region among others": {Gone{at("q", east): 3}, nil,
+			map[GonePlace]int{at("q", east): 3, at("q", west): 300}, "all 3 records of q in a/east"},
+		"one of each of five tables": {Gone{at("p", east): 1, at("q", east): 1, at("r", east): 1, at("s", east): 1,
+			at("t", west): 1}, nil, map[GonePlace]int{at("p", east): 1, at("q", east): 1, at("r", east): 1,
+			at("s", east): 1, at("t", west): 1}, "5 of 5 records of 5 places"},
+		"one of many, in five tables": {Gone{at("p", east): 1, at("q", east): 1, at("r", east): 1, at("s", east): 1,
+			at("t", west): 1}, nil, map[GonePlace]int{at("p", east): 9, at("q", east): 9, at("r", east): 9,
+			at("s", east): 9, at("t", west): 9}, ""},
+		"the rest of what went just now": {Gone{at("q", east): 6}, Gone{at("q", east): 5},
+			map[GonePlace]int{at("q", east): 5}, "6 of 10 records of q in a/east"},
 	} {
 		got := c.gone.Guard(limits, c.left, func(p GonePlace) int { return c.has[p] })
 		if (got == "") != (c.asks == "") || !strings.Contains(got, c.asks) {
@@ -41,7 +50,8 @@ func TestGuardOfPulls(t *testing.T) {
 	}
 }
 
-// TestDecideVanished: a record about which a person is asked stays until its object is seen, or the person has answered.
+// TestDecideVanished: a record about which a person is asked stays until its object is seen, or the person has
+// answered.
 func TestDecideVanished(t *testing.T) {
 	for _, m := range []modes.Mode{modes.Normal, modes.Track} {
 		vanished := func(resolution string) *Subject {
@@ -57,7 +67,8 @@ func TestDecideVanished(t *testing.T) {
 			return s
 		}
 		s := vanished("")
-		if d := Decide(s, mode(m)); d.Action != Nothing || d.Code != CodeVanished || d.Reason != "all 9 records are gone" {
+		if d := Decide(s, mode(m)); d.Action != Nothing || d.Code != CodeVanished ||
+			d.Reason != "all 9 records are gone" {
 			t.Errorf("%s: nobody has answered: %+v", m, d)
 		}
 		s = vanished("cloud")
@@ -90,14 +101,17 @@ func TestUnasked(t *testing.T) {
 		step := Step{s, Decision{Action: DeleteRecord}}
 		return step.Unasked()
 	}
-	if !gone(func(*Subject) {}) || gone(func(s *Subject) { s.WentAway = true }) || gone(func(s *Subject) { s.Cascaded = true }) {
+	if !gone(func(*Subject) {}) || gone(func(s *Subject) {
+		s.WentAway = true
+	}) || gone(func(s *Subject) { s.Cascaded = true }) {
 		t.Error("what is asked about is not what only is not shown")
 	}
 }
 
 // TestJudge: who an account says it is, and what follows (R27).
 func TestJudge(t *testing.T) {
-	refused := &modules.Error{Class: modules.Denied, Code: "InvalidClientTokenId", Message: "The security token is invalid"}
+	refused := &modules.Error{Class: modules.Denied, Code: "InvalidClientTokenId",
+		Message: "The security token is invalid"}
 	for what, c := range map[string]struct {
 		was, said      string
 		vouched        bool
@@ -123,7 +137,8 @@ func TestJudge(t *testing.T) {
 // TestDecideIncarnation: a change of an object that was made anew meanwhile is not carried out on the new one (R30).
 func TestDecideIncarnation(t *testing.T) {
 	queue := *widget
-	queue.Columns = append(slices.Clone(widget.Columns), modules.Column{Name: "made", Type: modules.TypeText, Computed: true, Incarnation: true})
+	queue.Columns = append(slices.Clone(widget.Columns),
+		modules.Column{Name: "made", Type: modules.TypeText, Computed: true, Incarnation: true})
 	pending := func(how, made, resolution string) *Subject {
 		record, object := row("size", "a", "made", "monday"), row("size", "b", "made", made)
 		s := subject(record, object, modules.Row{"size": modules.Text("b")})
@@ -165,7 +180,8 @@ func TestDecideIncarnation(t *testing.T) {
 			t.Errorf("%s: %s %q (%s), wanted %s %q", what, d.Action, d.State, d.Reason, c.action, c.state)
 		}
 	}
-	// What this engine has made for the record itself is what the change is about, unless the database has gone back since.
+	// What this engine has made for the record itself is what the change is about, unless the database has gone back
+	// since.
 	for what, c := range map[string]struct {
 		back     Moment
 		conflict bool
@@ -201,7 +217,8 @@ func TestDecideWithdrawn(t *testing.T) {
 		s := subject(row("size", c.have), row("size", "theirs"), modules.Row{"size": modules.Text("old")})
 		s.Change.AuditIDs, s.WentBack = []int64{9, 10}, c.back
 		if c.wrote {
-			s.Own = []*Intent{{IDs: []int64{1}, Kind: OpUpdate, Result: ResultOK, Columns: map[string]ValueChange{"size": {From: modules.Text("old"), To: modules.Text("theirs")}}}}
+			s.Own = []*Intent{{IDs: []int64{1}, Kind: OpUpdate, Result: ResultOK,
+				Columns: map[string]ValueChange{"size": {From: modules.Text("old"), To: modules.Text("theirs")}}}}
 		}
 		if d := Decide(s, mode(modes.Normal)); d.Action != c.action {
 			t.Errorf("%s: %s (%s), wanted %s", what, d.Action, d.Reason, c.action)
@@ -218,10 +235,12 @@ func TestReplays(t *testing.T) {
 		"inserted before":               {func(*Subject) {}, true},
 		"inserted before, edited since": {func(s *Subject) { s.Change.AuditIDs = []int64{9, 12} }, true},
 		"inserted since":                {func(s *Subject) { s.Change.AuditIDs = []int64{10} }, false},
-		"its object is known":           {func(s *Subject) { s.State = &State{Binding: Binding{Identity: row()}} }, false},
-		"users name it":                 {func(s *Subject) { s.Table = bucket }, false},
-		"updated":                       {func(s *Subject) { s.Change.Insert = false }, false},
-		"gone":                          {func(s *Subject) { s.Record = nil }, false},
+		"its object is known": {func(s *Subject) {
+			s.State = &State{Binding: Binding{Identity: row()}}
+		}, false},
+		"users name it": {func(s *Subject) { s.Table = bucket }, false},
+		"updated":       {func(s *Subject) { s.Change.Insert = false }, false},
+		"gone":          {func(s *Subject) { s.Record = nil }, false},
 	} {
 		s := changed(subject(row(), nil, nil), "insert")
 		s.Change.AuditIDs, s.WentBack = []int64{9}, Moment{Audit: 9}

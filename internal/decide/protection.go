@@ -93,7 +93,8 @@ func hold(s *Subject, p Policy, d Decision) Decision {
 	case s.Failure != "" && d.State == StateReplacing && len(d.Push) == 0:
 		return d // there is nothing that could be lost: the cloud could not make it
 	}
-	return d.refuseBy("changing " + strings.Join(d.Push, ", ") + " replaces the object, and the record is protected; change it back, or " + remedy)
+	return d.refuseBy("changing " + strings.Join(d.Push, ", ") +
+		" replaces the object, and the record is protected; change it back, or " + remedy)
 }
 
 // refuseBy is refuse for a reason that a change of the rules takes away.
@@ -110,7 +111,9 @@ func (d *Decision) Keeps() bool { return d.Code == CodeRule && d.State == StateU
 // KeptFor turns a replacement into one that waits for a person, since a protected
 // record would have to follow it.
 func (d Decision) KeptFor(s *Subject) Decision {
-	return d.refuseBy(fmt.Sprintf("replacing the object would replace that of %[1]s %[2]d, which is protected; SELECT iasql_unprotect('%[1]s', %[2]d), or take the change back", s.Table.Name, s.RecordID))
+	return d.refuseBy(fmt.Sprintf(
+		"replacing the object would replace that of %[1]s %[2]d, which is protected; SELECT iasql_unprotect('%[1]s', "+
+			"%[2]d), or take the change back", s.Table.Name, s.RecordID))
 }
 
 // pause takes back what a decision does to the existence of an object or a record
@@ -136,7 +139,8 @@ func pause(s *Subject, d Decision) (Decision, bool) {
 		return Decision{Held: out.Held, Reason: "PAUSE: not imported"}, true
 	default:
 		out.Reason = "PAUSE: " + map[Action]string{
-			Create: "the object is not created", Replace: "the object is not replaced", Delete: "the object is not deleted",
+			Create: "the object is not created", Replace: "the object is not replaced",
+			Delete:       "the object is not deleted",
 			InsertRecord: "the record is not brought back", DeleteRecord: "gone from the cloud, and the record stays",
 		}[d.Action]
 	}
@@ -149,8 +153,9 @@ func (d Decision) asks(what string) Decision {
 	if d.Action == InsertRecord { // there is no record whose state could say so
 		return Decision{Held: held, Reason: what + "; drift is ask"}
 	}
-	return Decision{Wait: true, State: StateConflict, Review: true, Code: CodeRule, Held: held, Conflicts: []Conflict{{Open: true, Drift: true}},
-		Reason: what + "; drift is ask: resolve it in iasql_conflicts"}
+	return Decision{Wait: true, State: StateConflict, Review: true, Code: CodeRule, Held: held,
+		Conflicts: []Conflict{{Open: true, Drift: true}},
+		Reason:    what + "; drift is ask: resolve it in iasql_conflicts"}
 }
 
 // left gathers what columns leave as it is.

@@ -15,11 +15,14 @@ import (
 func TestDecideGoing(t *testing.T) {
 	going := func(s *Subject) *Subject { s.Presence = Going; return s }
 	a, b := row("size", "a"), row("size", "b")
-	name := modules.Row{"account": modules.Text("acct"), "name": modules.Text("x"), "kind": modules.Text("k"), "size": modules.Null}
+	name := modules.Row{"account": modules.Text("acct"), "name": modules.Text("x"), "kind": modules.Text("k"),
+		"size": modules.Null}
 	replacing := func() *Subject {
-		s := &Subject{Table: bucket, RecordID: 1, Record: &Record{ID: 1, Row: name}, State: &State{Name: StateReplacing, Due: true, Binding: Binding{Replacing: true}},
+		s := &Subject{Table: bucket, RecordID: 1, Record: &Record{ID: 1, Row: name},
+			State:       &State{Name: StateReplacing, Due: true, Binding: Binding{Replacing: true}},
 			Change:      &auditlog.Change{AuditIDs: []int64{7}, Base: modules.Row{"kind": modules.Text("old")}},
-			Observation: Observation{Presence: Going, Object: name, Cloud: name}, Can: modules.Abilities{Create: true, Update: true, Delete: true}}
+			Observation: Observation{Presence: Going, Object: name, Cloud: name},
+			Can:         modules.Abilities{Create: true, Update: true, Delete: true}}
 		return s
 	}
 	inserted := func() *Subject { s := replacing(); s.State, s.Change.Insert = nil, true; return s }
@@ -27,13 +30,21 @@ func TestDecideGoing(t *testing.T) {
 		s     func() *Subject
 		state StateName
 	}{
-		"its record is as it was":       {func() *Subject { return going(subject(a, a.Clone(), nil)) }, ""},
-		"its record differs":            {func() *Subject { return going(subject(a, b, nil)) }, ""},
-		"its record was updated":        {func() *Subject { return going(subject(a, b, modules.Row{"size": modules.Text("b")})) }, StateUpdating},
-		"its record was deleted":        {func() *Subject { return going(changed(subject(nil, a, nil), "delete")) }, StateRemoving},
+		"its record is as it was": {func() *Subject { return going(subject(a, a.Clone(), nil)) }, ""},
+		"its record differs":      {func() *Subject { return going(subject(a, b, nil)) }, ""},
+		"its record was updated": {func() *Subject {
+			return going(subject(a, b, modules.Row{"size": modules.Text("b")}))
+		}, StateUpdating},
+		"its record was deleted": {func() *Subject {
+			return going(changed(subject(nil, a, nil), "delete"))
+		}, StateRemoving},
 		"it makes room for a successor": {replacing, StateReplacing},
 		"an INSERT asks for its name":   {inserted, StateCreating},
-		"it has been replaced":          {func() *Subject { s := going(subject(nil, a, nil)); s.Deposed = true; return s }, StateReplacing},
+		"it has been replaced": {func() *Subject {
+			s := going(subject(nil, a, nil))
+			s.Deposed = true
+			return s
+		}, StateReplacing},
 		"it has been replaced, and another asks for its name": {func() *Subject {
 			s := going(subject(nil, a, nil))
 			s.Deposed, s.Claim = true, Claim{By: 2, Pending: true}
@@ -50,10 +61,13 @@ func TestDecideGoing(t *testing.T) {
 	}
 	// What it says of itself is shown meanwhile.
 	s := going(subject(row("status", "available"), row("status", "deleting", "size", "z"), nil))
-	if d := Decide(s, mode(modes.Normal)); d.Action != UpdateRecord || len(d.Pull) != 1 || d.Pull["status"].String() != "deleting" || d.Settle {
+	if d := Decide(s, mode(modes.Normal)); d.Action != UpdateRecord || len(d.Pull) != 1 ||
+		d.Pull["status"].String() != "deleting" || d.Settle {
 		t.Errorf("the state of what is going: %+v", d)
 	}
-	if st := s.Waiting(Decision{Wait: true, State: StateReplacing}, func() float64 { return 1 }); st.Backoff > goingBackoff {
+	if st := s.Waiting(Decision{Wait: true, State: StateReplacing}, func() float64 {
+		return 1
+	}); st.Backoff > goingBackoff {
 		t.Errorf("it is looked at after %s, want at most %s", st.Backoff, goingBackoff)
 	}
 }
@@ -67,9 +81,11 @@ func TestDecideFoundLately(t *testing.T) {
 		again  Action // what is done once the consistency window has passed
 		settle bool
 	}{
-		"ENFORCE":                                   {modes.Enforce, nil, Create, false},
-		"a conflict resolved for the database":      {modes.Normal, &State{Name: StateConflict, Due: true, Resolution: "database"}, Create, false},
-		"a conflict resolved for the cloud":         {modes.Normal, &State{Name: StateConflict, Due: true, Resolution: "cloud"}, DeleteRecord, true},
+		"ENFORCE": {modes.Enforce, nil, Create, false},
+		"a conflict resolved for the database": {modes.Normal,
+			&State{Name: StateConflict, Due: true, Resolution: "database"}, Create, false},
+		"a conflict resolved for the cloud": {modes.Normal,
+			&State{Name: StateConflict, Due: true, Resolution: "cloud"}, DeleteRecord, true},
 		"TRACK, where the record follows the cloud": {modes.Track, nil, DeleteRecord, true},
 	} {
 		s := subject(row("size", "b"), nil, modules.Row{"size": modules.Text("a")})
@@ -79,7 +95,8 @@ func TestDecideFoundLately(t *testing.T) {
 		}
 		s.Found = true
 		d := Decide(s, mode(c.mode))
-		if c.again == Create && (d.Action != Nothing || !d.Wait || d.Settle || d.State == "") || c.again != Create && d.Action != c.again {
+		if c.again == Create && (d.Action != Nothing || !d.Wait || d.Settle || d.State == "") || c.again != Create &&
+			d.Action != c.again {
 			t.Errorf("%s, within the window: %+v", what, d)
 		}
 	}
@@ -134,7 +151,8 @@ func TestDecideWasGoing(t *testing.T) {
 		s.Deposed, s.State = true, &State{Name: StateReplacing, Due: true, Binding: Binding{Identity: row()}}
 		return s
 	}
-	created, removed := &Intent{IDs: []int64{1}, Kind: OpCreate, Result: ResultOK}, &Intent{IDs: []int64{2}, Kind: OpDelete, Result: ResultOK}
+	created, removed := &Intent{IDs: []int64{1}, Kind: OpCreate, Result: ResultOK},
+		&Intent{IDs: []int64{2}, Kind: OpDelete, Result: ResultOK}
 	for what, c := range map[string]struct {
 		subject func() *Subject
 		own     []*Intent
@@ -183,11 +201,14 @@ func TestDecideWasGoing(t *testing.T) {
 func TestNameStillTaken(t *testing.T) {
 	s := subject(row(), nil, nil)
 	s.State = &State{Name: StateReplacing, Attempts: 30, Binding: Binding{Replacing: true}}
-	st := s.Failed(StateReplacing, &modules.Error{Class: modules.Exists, Err: errors.New("DBInstanceAlreadyExists")}, func() float64 { return 1 })
+	st := s.Failed(StateReplacing, &modules.Error{Class: modules.Exists, Err: errors.New("DBInstanceAlreadyExists")},
+		func() float64 { return 1 })
 	if st.Review || st.Name != StateReplacing || !st.Replacing || st.Backoff == 0 || st.Backoff > 30*time.Second {
 		t.Errorf("%+v", st)
 	}
-	if st := s.Failed(StateCreating, &modules.Error{Class: modules.Exists, Err: errors.New("exists")}, func() float64 { return 1 }); !st.Review {
+	if st := s.Failed(StateCreating, &modules.Error{Class: modules.Exists, Err: errors.New("exists")}, func() float64 {
+		return 1
+	}); !st.Review {
 		t.Errorf("a name that somebody else has: %+v", st)
 	}
 }
@@ -205,7 +226,8 @@ func TestDecideHoldsData(t *testing.T) {
 	if d := Decide(subject(round, square, nil), enforce); d.Action != Replace {
 		t.Errorf("what can be made again: %+v", d)
 	}
-	if d := Decide(of(&choice, subject(round, square, nil)), enforce); d.Action != UpdateRecord || d.Pull["shape"].String() != "square" {
+	if d := Decide(of(&choice, subject(round, square, nil)), enforce); d.Action != UpdateRecord ||
+		d.Pull["shape"].String() != "square" {
 		t.Errorf("the cloud has chosen anew: %+v", d)
 	}
 	if d := Decide(of(&choice, subject(round, square, modules.Row{"shape": modules.Text("square")})), enforce); d.Action != Replace {
@@ -279,11 +301,13 @@ func TestDecideFailedCreation(t *testing.T) {
 		action Action
 		review bool
 	}{
-		"seen for the first time":      {State{Name: StateCreating, Due: true}, Nothing, false},
-		"while it backs off":           {State{Name: StateCreating, Attempts: 2}, Nothing, false},
-		"when it is due":               {State{Name: StateCreating, Attempts: 2, Due: true}, Replace, false},
-		"after it was made in vain":    {State{Name: StateCreating, Attempts: 2, Due: true, FailedAt: 7, Binding: Binding{Unconfirmed: MaxUnconfirmed}}, Nothing, true},
-		"after a change of the user's": {State{Name: StateCreating, Attempts: 2, Due: true, FailedAt: 6, Binding: Binding{Unconfirmed: MaxUnconfirmed}}, Replace, false},
+		"seen for the first time": {State{Name: StateCreating, Due: true}, Nothing, false},
+		"while it backs off":      {State{Name: StateCreating, Attempts: 2}, Nothing, false},
+		"when it is due":          {State{Name: StateCreating, Attempts: 2, Due: true}, Replace, false},
+		"after it was made in vain": {State{Name: StateCreating, Attempts: 2, Due: true, FailedAt: 7,
+			Binding: Binding{Unconfirmed: MaxUnconfirmed}}, Nothing, true},
+		"after a change of the user's": {State{Name: StateCreating, Attempts: 2, Due: true, FailedAt: 6,
+			Binding: Binding{Unconfirmed: MaxUnconfirmed}}, Replace, false},
 	} {
 		d := Decide(failed(c.state), mode(modes.Normal))
 		if d.Action != c.action || d.Review != c.review || d.Settle {
@@ -291,7 +315,8 @@ func TestDecideFailedCreation(t *testing.T) {
 		}
 	}
 	s := failed(State{Name: StateCreating, Attempts: 2, Due: true})
-	if plan := NewPlan([]Step{{s, Decide(s, mode(modes.Normal))}}); len(plan.Ops) != 1 || plan.Ops[0].Kind != OpDelete || !plan.Ops[0].Replaces {
+	if plan := NewPlan([]Step{{s, Decide(s, mode(modes.Normal))}}); len(plan.Ops) != 1 ||
+		plan.Ops[0].Kind != OpDelete || !plan.Ops[0].Replaces {
 		t.Errorf("what failed goes first: %s", spell(plan))
 	}
 	s = failed(State{Name: StateCreating, Attempts: 2, Due: true})
@@ -305,7 +330,8 @@ func TestDecideFailedCreation(t *testing.T) {
 // that completes it.
 func TestPlanPartial(t *testing.T) {
 	deferring := *node
-	deferring.Columns = append(append([]modules.Column(nil), node.Columns...), modules.Column{Name: "attached", Type: modules.TypeText, Doc: "a", Deferred: true})
+	deferring.Columns = append(append([]modules.Column(nil), node.Columns...),
+		modules.Column{Name: "attached", Type: modules.TypeText, Doc: "a", Deferred: true})
 	parent, child := nodeSubject(1, 0, 0), nodeSubject(2, 1, 0)
 	parent.Table, child.Table = &deferring, &deferring
 	parent.Record.Row["attached"], child.Record.Row["attached"] = modules.Text("yes"), modules.Null
@@ -316,7 +342,8 @@ func TestPlanPartial(t *testing.T) {
 	parent.State = &State{Name: StateCreating, Due: true, Binding: Binding{Identity: cloudOf(1, 0)}}
 	parent.Object, parent.Cloud, child.RefKeys["parent"] = cloudOf(1, 0), cloudOf(1, 0), modules.Text("n-1")
 	update := Step{parent, Decision{Action: Update, Push: []string{"attached"}}}
-	if plan := NewPlan([]Step{{child, Decision{Action: Create}}, update}); len(plan.Ops) != 2 || plan.Ops[1].Subject != child || len(plan.Ops[1].After) != 1 {
+	if plan := NewPlan([]Step{{child, Decision{Action: Create}}, update}); len(plan.Ops) != 2 ||
+		plan.Ops[1].Subject != child || len(plan.Ops[1].After) != 1 {
 		t.Errorf("a creation in what is being completed: %s", spell(plan))
 	}
 	if !parent.Incomplete() {
@@ -337,7 +364,8 @@ func TestDecidePassed(t *testing.T) {
 	enforce := mode(modes.Enforce)
 	of := func(s *Subject) *Subject { s.Table = &moved; return s }
 	small, large := row("size", "1"), row("size", "2")
-	if d := Decide(of(subject(small, large, nil)), enforce); d.Action != UpdateRecord || d.Pull["size"].String() != "2" {
+	if d := Decide(of(subject(small, large, nil)), enforce); d.Action != UpdateRecord ||
+		d.Pull["size"].String() != "2" {
 		t.Errorf("it has grown: %+v", d)
 	}
 	if d := Decide(of(subject(large, small, nil)), enforce); d.Action != Update {
@@ -359,7 +387,8 @@ func TestDecideManaged(t *testing.T) {
 		t.Errorf("without a record: %+v", d)
 	}
 	round, square := row("shape", "round"), row("shape", "square")
-	if d := Decide(managed(subject(round, square, nil)), enforce); d.Action != Nothing || d.State != StateConflict || !d.Review {
+	if d := Decide(managed(subject(round, square, nil)), enforce); d.Action != Nothing || d.State != StateConflict ||
+		!d.Review {
 		t.Errorf("it differs in a fixed column: %+v", d)
 	}
 	if d := Decide(managed(subject(round, square, modules.Row{"shape": modules.Text("square")})), enforce); d.Action != Replace {

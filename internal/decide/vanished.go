@@ -55,7 +55,8 @@ func (p GonePlace) String() string { return fmt.Sprintf("%s in %s", p.Table, p.S
 // it belonged to.
 func (step *Step) Unasked() bool {
 	s := step.Subject
-	return step.Decision.Action == DeleteRecord && s.RecordID != 0 && s.resolution() != "cloud" && !s.Cascaded && !s.WentAway
+	return step.Decision.Action == DeleteRecord && s.RecordID != 0 && s.resolution() != "cloud" && !s.Cascaded &&
+		!s.WentAway
 }
 
 // Add counts what steps delete.
@@ -104,7 +105,8 @@ func (g Gone) Guard(limits DeleteLimits, left Gone, has func(GonePlace) int) str
 		}
 	}
 	if all >= limits.Floor && float64(all) > limits.Ratio*float64(had) {
-		return fmt.Sprintf("%d of %d records of %d places are gone from the cloud at once, more than max_delete_ratio (%g)",
+		return fmt.Sprintf("%d of %d records of %d places are gone from the cloud at once, more than "+
+			"max_delete_ratio (%g)",
 			all, had, len(places), limits.Ratio)
 	}
 	return ""

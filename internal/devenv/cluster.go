@@ -37,7 +37,8 @@ func (p *Postgres) prepareCluster(ctx context.Context, opts PostgresOptions, mis
 			return err
 		}
 		if fresh { // the file was lost; the owner of the cluster may set a new password
-			if err := p.singleUser(ctx, p.dir.cluster(), fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", adminRole, password)); err != nil {
+			if err := p.singleUser(ctx, p.dir.cluster(),
+				fmt.Sprintf("ALTER ROLE %s PASSWORD '%s'", adminRole, password)); err != nil {
 				return err
 			}
 		}
@@ -77,7 +78,8 @@ func (p *Postgres) initCluster(ctx context.Context, opts PostgresOptions) error 
 		if out, err = cmd.CombinedOutput(); err == nil {
 			break
 		}
-		err = failure(ErrNotStarted, "initdb failed in %s: %s", p.dir.path, lastError(strings.Split(string(out), "\n"), err))
+		err = failure(ErrNotStarted, "initdb failed in %s: %s", p.dir.path,
+			lastError(strings.Split(string(out), "\n"), err))
 		if rerr := os.RemoveAll(fresh); rerr != nil {
 			return p.dir.inaccessible(rerr)
 		}
@@ -102,10 +104,12 @@ func (p *Postgres) initCluster(ctx context.Context, opts PostgresOptions) error 
 
 // singleUser runs a statement without a server, as the cluster's owner may.
 func (p *Postgres) singleUser(ctx context.Context, cluster, sql string) error {
-	cmd := p.command(ctx, "postgres", "--single", "-D", cluster, "-c", "exit_on_error=on", "-c", "shared_preload_libraries=", "postgres")
+	cmd := p.command(ctx, "postgres", "--single", "-D", cluster, "-c", "exit_on_error=on", "-c",
+		"shared_preload_libraries=", "postgres")
 	cmd.Stdin = strings.NewReader(sql + "\n")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return failure(ErrNotStarted, "cluster in %s could not be prepared: %s", p.dir.path, lastError(strings.Split(string(out), "\n"), err))
+		return failure(ErrNotStarted, "cluster in %s could not be prepared: %s", p.dir.path,
+			lastError(strings.Split(string(out), "\n"), err))
 	}
 	return nil
 }
@@ -119,7 +123,8 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 	admin, err := p.connect(ctx, "postgres")
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == pgerrcode.InvalidPassword {
-		return failure(ErrNotStarted, "postgres refuses the password in %s/admin.password: remove that file to have it set anew", p.dir.path)
+		return failure(ErrNotStarted, "postgres refuses the password in %s/admin.password: remove that file to have "+
+			"it set anew", p.dir.path)
 	}
 	if err != nil {
 		return fail(err)
@@ -148,13 +153,15 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 	}
 	defer conn.Close(ctx)
 	if !hasDatabase || !hasRole {
-		_, err := conn.Exec(ctx, fmt.Sprintf("GRANT CREATE, CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s; GRANT USAGE, CREATE ON SCHEMA public TO %[2]s", database, userRole))
+		_, err := conn.Exec(ctx, fmt.Sprintf(
+			"GRANT CREATE, CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s; GRANT USAGE, CREATE ON SCHEMA public TO %[2]s", database, userRole))
 		if err != nil {
 			return fail(err)
 		}
 	}
 	if p.cron { // the library is of no use without its SQL files
-		err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_cron')`).Scan(&p.cron)
+		err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_cron')`).Scan(
+			&p.cron)
 		if err != nil {
 			return fail(err)
 		}
@@ -215,7 +222,8 @@ func stopStale(ctx context.Context, dir *dataDir, report func(string)) error {
 	progress(report, "stopping the PostgreSQL left running by an earlier start (process %d)", pid)
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for _, step := range []stopStep{{syscall.SIGINT, fastTimeout}, {syscall.SIGQUIT, quitTimeout}, {syscall.SIGKILL, quitTimeout}} {
+	for _, step := range []stopStep{{syscall.SIGINT, fastTimeout}, {syscall.SIGQUIT, quitTimeout},
+		{syscall.SIGKILL, quitTimeout}} {
 		if err := syscall.Kill(pid, step.signal); errors.Is(err, syscall.ESRCH) {
 			return nil
 		}
@@ -229,9 +237,11 @@ func stopStale(ctx context.Context, dir *dataDir, report func(string)) error {
 			case <-deadline:
 				waiting = false
 			case <-ctx.Done():
-				return failure(ErrDataDirInUse, "data directory %s is in use by process %d, which did not stop in time: end it", dir.path, pid)
+				return failure(ErrDataDirInUse,
+					"data directory %s is in use by process %d, which did not stop in time: end it", dir.path, pid)
 			}
 		}
 	}
-	return failure(ErrDataDirInUse, "data directory %s is in use by process %d, which cannot be stopped: end it", dir.path, pid)
+	return failure(ErrDataDirInUse, "data directory %s is in use by process %d, which cannot be stopped: end it",
+		dir.path, pid)
 }

@@ -47,7 +47,8 @@ func (o owner) attr() *syscall.SysProcAttr {
 	if !o.drop {
 		return nil
 	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)}} // #nosec G115 -- ids of the system, read from it
+	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(o.uid),
+		Gid: uint32(o.gid)}} // #nosec G115 -- ids of the system, read from it
 }
 
 // findOwner decides who PostgreSQL runs as: this user, but never root (the
@@ -73,7 +74,8 @@ func findOwner(cluster string) (owner, error) {
 			return owner{name: name, uid: uid, gid: gid, drop: true}, nil
 		}
 	}
-	return owner{}, failure(ErrDataDirAccess, "PostgreSQL cannot run as root and there is no user postgres or nobody: useradd --system postgres")
+	return owner{}, failure(ErrDataDirAccess,
+		"PostgreSQL cannot run as root and there is no user postgres or nobody: useradd --system postgres")
 }
 
 func userName(uid int) string {
@@ -126,7 +128,9 @@ func (d *dataDir) ours() bool {
 	if err != nil {
 		return false
 	}
-	return len(entries) == 0 || slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == "lock" || e.Name() == "pgdata" })
+	return len(entries) == 0 || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return e.Name() == "lock" || e.Name() == "pgdata"
+	})
 }
 
 // mkdirAll is os.MkdirAll with exactly that mode for what it creates, whatever
@@ -154,13 +158,16 @@ func mkdirAll(path string, mode os.FileMode) error {
 }
 
 func (d *dataDir) inaccessible(err error) error {
-	return failure(ErrDataDirAccess, "data directory %s cannot be used (%v): choose another with --data-dir", d.path, rootCause(err))
+	return failure(ErrDataDirAccess, "data directory %s cannot be used (%v): choose another with --data-dir", d.path,
+		rootCause(err))
 }
 
 // reachable fails if the owner may not pass through dir, as far as it exists.
 func (d *dataDir) reachable(dir string) error {
 	if blocked := blockedAt(dir, d.owner); blocked != "" {
-		return failure(ErrDataDirAccess, "data directory %s is out of reach for user %s, which PostgreSQL runs as (no access to %s): choose another with --data-dir, such as %s",
+		return failure(ErrDataDirAccess,
+			"data directory %s is out of reach for user %s, which PostgreSQL runs as (no access to %s): choose "+
+				"another with --data-dir, such as %s",
 			d.path, d.owner.name, blocked, DefaultDataDir(filepath.Base(d.path)))
 	}
 	return nil
@@ -215,7 +222,9 @@ func (d *dataDir) takeLock() error {
 		holder, _ := os.ReadFile(f.Name())
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return failure(ErrDataDirInUse, "data directory %s is in use by process %s: stop it, or choose another with --data-dir", d.path, strings.TrimSpace(string(holder)))
+			return failure(ErrDataDirInUse,
+				"data directory %s is in use by process %s: stop it, or choose another with --data-dir", d.path,
+				strings.TrimSpace(string(holder)))
 		}
 		return d.inaccessible(err)
 	}

@@ -81,7 +81,8 @@ func serverVersion(dir string) (int, error) {
 			return 0, fmt.Errorf("%s has no %s", dir, name)
 		}
 	}
-	out, err := exec.Command(filepath.Join(dir, "postgres"), "--version").Output() // #nosec G204 -- the server program that was found
+	out, err := exec.Command(filepath.Join(dir, "postgres"),
+		"--version").Output() // #nosec G204 -- the server program that was found
 	if err != nil {
 		return 0, fmt.Errorf("%s/postgres --version: %w", dir, err)
 	}
@@ -96,7 +97,8 @@ func serverVersion(dir string) (int, error) {
 // exists (clusterMajor is not 0), the first of that version.
 func chooseInstallation(all []installation, globs []string, dataDir string, clusterMajor int) (installation, error) {
 	if len(all) == 0 {
-		return installation{}, failure(ErrNoBinaries, "no PostgreSQL %d+ server binaries found (looked on PATH, %s): apt-get install postgresql",
+		return installation{}, failure(ErrNoBinaries,
+			"no PostgreSQL %d+ server binaries found (looked on PATH, %s): apt-get install postgresql",
 			oldestMajor, strings.Join(globs, ", "))
 	}
 	for _, inst := range all {
@@ -109,10 +111,13 @@ func chooseInstallation(all []installation, globs []string, dataDir string, clus
 		have = append(have, fmt.Sprintf("%d in %s", inst.major, inst.bin))
 	}
 	if clusterMajor != 0 {
-		return installation{}, failure(ErrDataDirVersion, "data directory %s was made by PostgreSQL %d, installed is %s: apt-get install postgresql-%d, or choose another with --data-dir",
+		return installation{}, failure(ErrDataDirVersion,
+			"data directory %s was made by PostgreSQL %d, installed is %s: apt-get install postgresql-%d, or choose "+
+				"another with --data-dir",
 			dataDir, clusterMajor, strings.Join(have, " and "), clusterMajor)
 	}
-	return installation{}, failure(ErrTooOld, "PostgreSQL %s is too old, %d is needed: install postgresql-%d from https://apt.postgresql.org",
+	return installation{}, failure(ErrTooOld,
+		"PostgreSQL %s is too old, %d is needed: install postgresql-%d from https://apt.postgresql.org",
 		strings.Join(have, " and "), oldestMajor, oldestMajor)
 }
 
@@ -123,11 +128,14 @@ func clusterVersion(cluster string) (int, error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, failure(ErrDataDirAccess, "data directory %s cannot be read (%v): run as its owner, or choose another with --data-dir", filepath.Dir(cluster), rootCause(err))
+		return 0, failure(ErrDataDirAccess,
+			"data directory %s cannot be read (%v): run as its owner, or choose another with --data-dir",
+			filepath.Dir(cluster), rootCause(err))
 	}
 	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, failure(ErrDataDirVersion, "data directory %s has no valid PG_VERSION: choose another with --data-dir", filepath.Dir(cluster))
+		return 0, failure(ErrDataDirVersion,
+			"data directory %s has no valid PG_VERSION: choose another with --data-dir", filepath.Dir(cluster))
 	}
 	return major, nil
 }

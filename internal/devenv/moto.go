@@ -108,7 +108,9 @@ func findMoto(binary string) (string, error) {
 		return FindTool(motoProgram)
 	}
 	if _, err := exec.LookPath(binary); err != nil {
-		return "", failure(ErrNoBinaries, "%s cannot be run (%v): name a moto_server, or unset IASQL_MOTO_SERVER and run make deps", binary, rootCause(err))
+		return "", failure(ErrNoBinaries,
+			"%s cannot be run (%v): name a moto_server, or unset IASQL_MOTO_SERVER and run make deps", binary,
+			rootCause(err))
 	}
 	return binary, nil
 }
@@ -218,7 +220,8 @@ func (m *Moto) Err() error { return m.proc.exitError(motoProgram, m.log) }
 // that force does no harm, and is no error: a server that answers somebody takes
 // its time over SIGTERM. Further calls do nothing.
 func (m *Moto) Stop(ctx context.Context) error {
-	_ = m.proc.stop(ctx, motoProgram, true, stopStep{syscall.SIGTERM, time.Second}, stopStep{syscall.SIGKILL, 5 * time.Second})
+	_ = m.proc.stop(ctx, motoProgram, true, stopStep{syscall.SIGTERM, time.Second},
+		stopStep{syscall.SIGKILL, 5 * time.Second})
 	m.cleanup.Do(func() {
 		m.endGroup()
 		m.removeLog()

@@ -202,13 +202,15 @@ func (p *Postgres) url(role, password, db string) string {
 
 // command prepares a server program to run as the cluster's owner.
 func (p *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.inst.program(name), args...) // #nosec G204 -- a program of the installation that was found
-	cmd.Dir = "/"                                                  // where we are may be out of the owner's reach
+	cmd := exec.CommandContext(ctx, p.inst.program(name),
+		args...) // #nosec G204 -- a program of the installation that was found
+	cmd.Dir = "/" // where we are may be out of the owner's reach
 	cmd.SysProcAttr = p.dir.owner.attr()
 	// The caller's libpq and locale settings must not leak into the server, whose
 	// own connections (dblink) fail where it may not look for certificates in HOME.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
-		return strings.HasPrefix(kv, "PG") || strings.HasPrefix(kv, "LC_") || strings.HasPrefix(kv, "LANG") || strings.HasPrefix(kv, "HOME=")
+		return strings.HasPrefix(kv, "PG") || strings.HasPrefix(kv, "LC_") || strings.HasPrefix(kv, "LANG") ||
+			strings.HasPrefix(kv, "HOME=")
 	})
 	cmd.Env = append(cmd.Env, "LC_ALL=C", "TZ=UTC", "HOME="+p.dir.path)
 	return cmd
@@ -225,12 +227,13 @@ func (p *Postgres) settings(opts PostgresOptions) []string {
 		"password_encryption":     "scram-sha-256",
 		"max_connections":         "200",
 		"max_worker_processes":    "20",
-		"jit":                     "off", // of the large views each backend would compile expressions for longer than they take
-		"timezone":                "UTC",
-		"log_timezone":            "UTC",
-		"log_destination":         "stderr",
-		"logging_collector":       "off",
-		"log_line_prefix":         "%m [%p] %q%u@%d ",
+		// of the large views each backend would compile expressions for longer than they take
+		"jit":               "off",
+		"timezone":          "UTC",
+		"log_timezone":      "UTC",
+		"log_destination":   "stderr",
+		"logging_collector": "off",
+		"log_line_prefix":   "%m [%p] %q%u@%d ",
 	}
 	if p.cron {
 		set["shared_preload_libraries"] = "pg_cron"

@@ -394,7 +394,8 @@ func TestPostgresWrongPasswordFile(t *testing.T) {
 
 func TestPostgresBadSetting(t *testing.T) {
 	t.Parallel()
-	_, err := StartPostgres(t.Context(), PostgresOptions{DataDir: tempDir(t), FastUnsafe: true, Settings: map[string]string{"max_connections": "many"}})
+	_, err := StartPostgres(t.Context(),
+		PostgresOptions{DataDir: tempDir(t), FastUnsafe: true, Settings: map[string]string{"max_connections": "many"}})
 	wantKind(t, err, ErrNotStarted, "max_connections", "postgres.log")
 }
 
@@ -417,9 +418,11 @@ func TestChooseInstallation(t *testing.T) {
 		{"the first", pg(16, 17, 15), 0, 16, nil, nil},
 		{"old on PATH", pg(13, 17), 0, 17, nil, nil},
 		{"the cluster's own", pg(17, 16, 15), 15, 15, nil, nil},
-		{"nothing", nil, 0, 0, ErrNoBinaries, []string{"PATH", "/usr/lib/postgresql/*/bin", "apt-get install postgresql"}},
+		{"nothing", nil, 0, 0, ErrNoBinaries,
+			[]string{"PATH", "/usr/lib/postgresql/*/bin", "apt-get install postgresql"}},
 		{"all too old", pg(14, 13), 0, 0, ErrTooOld, []string{"14 in /pg/14", "13 in /pg/13", "15"}},
-		{"another's cluster", pg(17, 16), 15, 0, ErrDataDirVersion, []string{"PostgreSQL 15", "17 in /pg/17", "postgresql-15"}},
+		{"another's cluster", pg(17, 16), 15, 0, ErrDataDirVersion,
+			[]string{"PostgreSQL 15", "17 in /pg/17", "postgresql-15"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := chooseInstallation(c.have, installGlobs, "/data", c.cluster)
@@ -510,8 +513,10 @@ func TestPostgresStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A daemon, which no parent-death signal will reach.
-	cmd := pg.command(t.Context(), "pg_ctl", "start", "--wait", "--silent", "-D", filepath.Join(dir, "pgdata"), "-l", "/dev/null", "-o",
-		fmt.Sprintf("-c port=%d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s", pg.Port(), pg.SocketDir()))
+	cmd := pg.command(t.Context(), "pg_ctl", "start", "--wait", "--silent", "-D", filepath.Join(dir, "pgdata"), "-l",
+		"/dev/null", "-o",
+		fmt.Sprintf("-c port=%d -c listen_addresses=127.0.0.1 -c unix_socket_directories=%s", pg.Port(),
+			pg.SocketDir()))
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err)
 	}
@@ -546,7 +551,8 @@ func TestPostgresRecycledPID(t *testing.T) {
 		_ = innocent.Wait()
 	}()
 	pidFile := filepath.Join(dir, "pgdata", "postmaster.pid")
-	text := fmt.Sprintf("%d\n%s\n%d\n%d\n\n127.0.0.1\n\nready\n", innocent.Process.Pid, filepath.Join(dir, "pgdata"), time.Now().Unix(), pg.Port())
+	text := fmt.Sprintf("%d\n%s\n%d\n%d\n\n127.0.0.1\n\nready\n", innocent.Process.Pid, filepath.Join(dir, "pgdata"),
+		time.Now().Unix(), pg.Port())
 	if err := os.WriteFile(pidFile, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,8 @@ func listenable(port int, flag string) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return failure(ErrPortTaken, "port %d is taken: choose another with %s", port, flag)
 	default:
-		return failure(ErrPortTaken, "port %d cannot be listened on (%v): choose another with %s", port, rootCause(err), flag)
+		return failure(ErrPortTaken, "port %d cannot be listened on (%v): choose another with %s", port,
+			rootCause(err), flag)
 	}
 }
 
@@ -167,7 +168,8 @@ func openLog(path string) (*os.File, error) {
 	if st, err := os.Stat(path); err == nil && st.Size() > 10<<20 {
 		_ = os.Rename(path, path+".1")
 	}
-	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600) // #nosec G304 -- a log file that the caller names
+	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW,
+		0o600) // #nosec G304 -- a log file that the caller names
 }
 
 // logSince returns the lines written to a log from an offset on (at most the last 64 KiB).

@@ -8,8 +8,10 @@ import (
 	"strings"
 )
 
-// PythonProgram returns the Python that a program runs with, which its first line names, and the program itself. The two
-// differ from what was asked for where a program is a stand-in of pyenv for one of several installations. A program that
+// PythonProgram returns the Python that a program runs with, which its first line names, and the program itself. The
+// two
+// differ from what was asked for where a program is a stand-in of pyenv for one of several installations. A program
+// that
 // is not written in Python is an error.
 func PythonProgram(path string) (interpreter, program string, err error) {
 	text, err := os.ReadFile(path) // #nosec G304 -- a program that is to be run
@@ -25,7 +27,8 @@ func PythonProgram(path string) (interpreter, program string, err error) {
 			return interpreter, path, err
 		}
 	}
-	behind, err := exec.Command("pyenv", "which", filepath.Base(path)).Output() // #nosec G204 -- the same program's name
+	behind, err := exec.Command("pyenv", "which",
+		filepath.Base(path)).Output() // #nosec G204 -- the same program's name
 	if actual := strings.TrimSpace(string(behind)); err == nil && actual != path {
 		return PythonProgram(actual)
 	}

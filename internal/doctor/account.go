@@ -38,13 +38,15 @@ func (d *doctor) examineAccount(ctx context.Context) bool {
 	}
 	if err != nil {
 		d.report.add(Check{ID: "account.credentials", Status: Failure, Message: "there are none: " + said(err),
-			Advice: "give the engine credentials through its environment (AWS_PROFILE, AWS_ACCESS_KEY_ID, SSO, an instance role), or name an account of aws_account with --account"})
+			Advice: "give the engine credentials through its environment (AWS_PROFILE, AWS_ACCESS_KEY_ID, SSO, an " +
+				"instance role), or name an account of aws_account with --account"})
 		return false
 	}
 	who, skew, err := d.callerIdentity(ctx)
 	d.clock(account, skew)
 	if err != nil {
-		d.report.add(Check{ID: "account.identity", Status: Failure, Message: "AWS does not take the credentials: " + said(err), Advice: adviceOf(err)})
+		d.report.add(Check{ID: "account.identity", Status: Failure, Message: "AWS does not take the credentials: " +
+			said(err), Advice: adviceOf(err)})
 		return false
 	}
 	d.Progress("logged in as " + awssdk.ToString(who.Arn))
@@ -54,9 +56,11 @@ func (d *doctor) examineAccount(ctx context.Context) bool {
 	}
 	account.ID, account.Partition = maskAccount(awssdk.ToString(who.Account)), caller.Partition
 	account.Kind, _, _ = strings.Cut(caller.Resource, "/")
-	check := Check{ID: "account.identity", Status: OK, Message: fmt.Sprintf("account %s, as %s", account.ID, account.Kind)}
+	check := Check{ID: "account.identity", Status: OK,
+		Message: fmt.Sprintf("account %s, as %s", account.ID, account.Kind)}
 	if account.Kind == "root" {
-		check.Status, check.Advice = Warning, "do not let an engine work as the root user: make a role with what engine iam-policy prints"
+		check.Status, check.Advice = Warning,
+			"do not let an engine work as the root user: make a role with what engine iam-policy prints"
 	}
 	d.report.add(check)
 	d.partition(account)
@@ -74,7 +78,8 @@ func (d *doctor) examineCredentials(ctx context.Context, account *Account) error
 	check := Check{ID: "account.credentials", Status: OK, Message: "from " + account.Source + "; they do not expire"}
 	if !login.Expires.IsZero() {
 		account.Expires = &login.Expires
-		check.Message = fmt.Sprintf("from %s; the session ends %s", account.Source, login.Expires.UTC().Format("2006-01-02 15:04 UTC"))
+		check.Message = fmt.Sprintf("from %s; the session ends %s", account.Source,
+			login.Expires.UTC().Format("2006-01-02 15:04 UTC"))
 		if time.Until(login.Expires) < soon {
 			check.Message += ", and is renewed if it comes from a role"
 		}
@@ -108,19 +113,22 @@ func (d *doctor) callerIdentity(ctx context.Context) (*sts.GetCallerIdentityOutp
 // clock judges how far AWS's clock is from this machine's.
 func (d *doctor) clock(account *Account, skew *time.Duration) {
 	if skew == nil {
-		d.report.add(Check{ID: "account.clock", Status: Skipped, Message: "there is no answer of AWS to compare the clock with"})
+		d.report.add(Check{ID: "account.clock", Status: Skipped,
+			Message: "there is no answer of AWS to compare the clock with"})
 		return
 	}
 	seconds := skew.Round(100 * time.Millisecond).Seconds()
 	account.SkewSeconds = &seconds
 	off := skew.Abs()
-	check := Check{ID: "account.clock", Status: OK, Message: fmt.Sprintf("this machine's clock agrees with AWS's to %.0f s", max(off.Seconds(), 1))}
+	check := Check{ID: "account.clock", Status: OK,
+		Message: fmt.Sprintf("this machine's clock agrees with AWS's to %.0f s", max(off.Seconds(), 1))}
 	if off > someSkew {
 		way := "behind"
 		if *skew < 0 {
 			way = "ahead of"
 		}
-		check.Status, check.Message = Warning, fmt.Sprintf("this machine's clock is %s %s AWS's", off.Round(time.Second), way)
+		check.Status, check.Message = Warning,
+			fmt.Sprintf("this machine's clock is %s %s AWS's", off.Round(time.Second), way)
 		check.Advice = "set the clock by NTP: AWS refuses calls whose time is more than 5 minutes off"
 	}
 	if off > mostSkew {
@@ -148,11 +156,13 @@ func partitionOf(region string) string {
 
 // partition compares the partition of the credentials with those of the regions.
 func (d *doctor) partition(account *Account) {
-	check := Check{ID: "account.partition", Status: OK, Message: account.Partition + "; calls without a region go to " + account.Region}
+	check := Check{ID: "account.partition", Status: OK, Message: account.Partition + "; calls without a region go to " +
+		account.Region}
 	for _, region := range append([]string{account.Region}, d.Regions...) {
 		if p := partitionOf(region); p != account.Partition {
 			check.Status = Failure
-			check.Message = fmt.Sprintf("the credentials are of partition %s, and region %s is in %s", account.Partition, region, p)
+			check.Message = fmt.Sprintf("the credentials are of partition %s, and region %s is in %s",
+				account.Partition, region, p)
 			check.Advice = "set AWS_REGION to a region of the partition, or use credentials of the other"
 			break
 		}

@@ -23,7 +23,8 @@ import (
 
 // scp is how AWS says that a policy of the organization denies a call.
 func scp(action string) string {
-	return "User: arn:aws:iam::123456789012:user/planted-name is not authorized to perform: " + action + " with an explicit deny in a service control policy"
+	return "User: arn:aws:iam::123456789012:user/planted-name is not authorized to perform: " + action +
+		" with an explicit deny in a service control policy"
 }
 
 // trouble is something wrong with an account, and what the report says of it.
@@ -44,21 +45,28 @@ func vpc(_ *testing.T, _ *scene, o *doctor.Options) { o.Modules = []string{"aws_
 func accountTroubles() []trouble {
 	return []trouble{
 		{
-			name:  "unknown access key",
-			rules: []likeness.Rule{of("GetCallerIdentity", faultproxy.Fault{Status: 403, Code: "InvalidClientTokenId", Message: "The security token included in the request is invalid."})},
+			name: "unknown access key",
+			rules: []likeness.Rule{of("GetCallerIdentity",
+				faultproxy.Fault{Status: 403, Code: "InvalidClientTokenId",
+					Message: "The security token included in the request is invalid."})},
 			finds: []finding{
 				{"account.identity", doctor.Failure, []string{"InvalidClientTokenId", "no such access key"}},
 				{"module.all", doctor.Skipped, []string{"no way into the account"}},
 			},
 		},
 		{
-			name:  "wrong secret",
-			rules: []likeness.Rule{of("GetCallerIdentity", faultproxy.Fault{Status: 403, Code: "SignatureDoesNotMatch", Message: "The request signature we calculated does not match"})},
-			finds: []finding{{"account.identity", doctor.Failure, []string{"SignatureDoesNotMatch", "secret access key"}}},
+			name: "wrong secret",
+			rules: []likeness.Rule{of("GetCallerIdentity",
+				faultproxy.Fault{Status: 403, Code: "SignatureDoesNotMatch",
+					Message: "The request signature we calculated does not match"})},
+			finds: []finding{{"account.identity", doctor.Failure,
+				[]string{"SignatureDoesNotMatch", "secret access key"}}},
 		},
 		{
-			name:  "expired session",
-			rules: []likeness.Rule{of("GetCallerIdentity", faultproxy.Fault{Status: 403, Code: "ExpiredToken", Message: "The security token included in the request is expired"})},
+			name: "expired session",
+			rules: []likeness.Rule{of("GetCallerIdentity",
+				faultproxy.Fault{Status: 403, Code: "ExpiredToken",
+					Message: "The security token included in the request is expired"})},
 			finds: []finding{{"account.identity", doctor.Failure, []string{"ExpiredToken", "log in again"}}},
 		},
 		{
@@ -95,8 +103,10 @@ func accountTroubles() []trouble {
 			finds: []finding{{"account.clock", doctor.Failure, []string{"behind AWS's", "5 minutes"}}},
 		},
 		{
-			name:  "clock two minutes off, and refused",
-			rules: []likeness.Rule{of("GetCallerIdentity", faultproxy.Fault{Status: 403, Code: "SignatureDoesNotMatch", Message: "Signature not yet current", Date: time.Now().Add(-2 * time.Minute)})},
+			name: "clock two minutes off, and refused",
+			rules: []likeness.Rule{of("GetCallerIdentity",
+				faultproxy.Fault{Status: 403, Code: "SignatureDoesNotMatch", Message: "Signature not yet current",
+					Date: time.Now().Add(-2 * time.Minute)})},
 			finds: []finding{{"account.clock", doctor.Warning, []string{"ahead of AWS's", "NTP"}}},
 		},
 		{
@@ -107,7 +117,8 @@ func accountTroubles() []trouble {
 		{
 			name: "root user",
 			rules: []likeness.Rule{of("GetCallerIdentity", faultproxy.Fault{Rewrite: func(body []byte) []byte {
-				return regexp.MustCompile(`<Arn>[^<]*</Arn>`).ReplaceAll(body, []byte("<Arn>arn:aws:iam::123456789012:root</Arn>"))
+				return regexp.MustCompile(`<Arn>[^<]*</Arn>`).ReplaceAll(body,
+					[]byte("<Arn>arn:aws:iam::123456789012:root</Arn>"))
 			}})},
 			finds: []finding{{"account.identity", doctor.Warning, []string{"as root", "iam-policy"}}},
 		},
@@ -116,7 +127,8 @@ func accountTroubles() []trouble {
 
 func regionTroubles() []trouble {
 	denied := func(c likeness.Call) (faultproxy.Fault, bool) {
-		return faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: scp("ec2:DescribeRegions")}, c.Region == "eu-west-1"
+		return faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: scp("ec2:DescribeRegions")},
+			c.Region == "eu-west-1"
 	}
 	both := []string{"us-east-1", "eu-west-1"}
 	return []trouble{
@@ -125,14 +137,17 @@ func regionTroubles() []trouble {
 			rules: []likeness.Rule{rule(denied)},
 			plant: func(_ *testing.T, _ *scene, o *doctor.Options) { o.Regions = both },
 			finds: []finding{
-				{"regions.readable", doctor.Failure, []string{"1 of 2", "eu-west-1: UnauthorizedOperation with an explicit deny in a service control policy", "is_enabled"}},
+				{"regions.readable", doctor.Failure,
+					[]string{"1 of 2", "eu-west-1: UnauthorizedOperation with an explicit deny in a service control policy", "is_enabled"}},
 				{"module.aws_sqs", doctor.OK, nil},
 			},
 		},
 		{
 			name: "denied region among all",
 			rules: []likeness.Rule{
-				rewritten("DescribeRegions", "opt-in-not-required", "not-opted-in", "us-east-1</regionName><optInStatus>opt-in-not-required", "us-east-1</regionName><optInStatus>opted-in"),
+				rewritten("DescribeRegions", "opt-in-not-required", "not-opted-in",
+					"us-east-1</regionName><optInStatus>opt-in-not-required",
+					"us-east-1</regionName><optInStatus>opted-in"),
 			},
 			plant: func(t *testing.T, s *scene, o *doctor.Options) {
 				// The first rule that applies counts: the denial stands before the other.
@@ -152,16 +167,22 @@ func regionTroubles() []trouble {
 			},
 		},
 		{
-			name:  "region that is not enabled",
-			plant: func(_ *testing.T, _ *scene, o *doctor.Options) { o.Regions = []string{"us-east-1", "mars-north-1"} },
+			name: "region that is not enabled",
+			plant: func(_ *testing.T, _ *scene, o *doctor.Options) {
+				o.Regions = []string{"us-east-1", "mars-north-1"}
+			},
 			finds: []finding{{"regions.enabled", doctor.Failure, []string{"mars-north-1", "--regions"}}},
 		},
 		{
 			name: "regions that may not be listed",
 			rules: []likeness.Rule{of("DescribeRegions", faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation",
-				Message: "You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/planted-name is not authorized to perform: ec2:DescribeRegions because no identity-based policy allows the ec2:DescribeRegions action"})},
+				Message: "You are not authorized to perform this operation. User: " +
+					"arn:aws:iam::123456789012:user/planted-name is not authorized to perform: ec2:DescribeRegions " +
+					"because no identity-based policy allows the ec2:DescribeRegions action"})},
 			finds: []finding{
-				{"regions.enabled", doctor.Failure, []string{"ec2:DescribeRegions is denied", "because no identity-based policy allows", "aws_account"}},
+				{"regions.enabled", doctor.Failure,
+					[]string{"ec2:DescribeRegions is denied", "because no identity-based policy allows",
+						"aws_account"}},
 				{"module.aws_account", doctor.Failure, []string{"ec2:DescribeRegions lacks"}},
 				{"module.aws_sqs", doctor.OK, nil},
 			},
@@ -185,14 +206,20 @@ func onlyRegions(names []string) func([]byte) []byte {
 func permissionTroubles() []trouble {
 	return []trouble{
 		{
-			name:  "one denied call",
-			rules: []likeness.Rule{of("DescribeSubnets", faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation."})},
+			name: "one denied call",
+			rules: []likeness.Rule{of("DescribeSubnets",
+				faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation",
+					Message: "You are not authorized to perform this operation."})},
 			plant: vpc,
-			finds: []finding{{"module.aws_vpc", doctor.Failure, []string{"ec2:DescribeSubnets lacks", "subnet cannot be read in us-east-1: UnauthorizedOperation", "engine iam-policy --read-only aws_vpc"}}},
+			finds: []finding{{"module.aws_vpc", doctor.Failure,
+				[]string{"ec2:DescribeSubnets lacks", "subnet cannot be read in us-east-1: UnauthorizedOperation",
+					"engine iam-policy --read-only aws_vpc"}}},
 		},
 		{
-			name:  "one denied call of a module that was not named",
-			rules: []likeness.Rule{of("DescribeSubnets", faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation."})},
+			name: "one denied call of a module that was not named",
+			rules: []likeness.Rule{of("DescribeSubnets",
+				faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation",
+					Message: "You are not authorized to perform this operation."})},
 			plant: func(_ *testing.T, _ *scene, o *doctor.Options) { o.Modules = []string{"aws_security_group"} },
 			finds: []finding{
 				{"module.aws_vpc", doctor.Warning, []string{"ec2:DescribeSubnets lacks"}},
@@ -200,14 +227,18 @@ func permissionTroubles() []trouble {
 			},
 		},
 		{
-			name:  "a service that the organization forbids",
-			rules: []likeness.Rule{of("ListQueues", faultproxy.Fault{Status: 403, Code: "AccessDeniedException", Message: scp("sqs:listqueues")})},
-			finds: []finding{{"module.aws_sqs", doctor.Failure, []string{"sqs:listqueues lacks: 1 of 1 call of sqs:ListQueues in us-east-1, with an explicit deny in a service control policy", "who administers the organization"}}},
+			name: "a service that the organization forbids",
+			rules: []likeness.Rule{of("ListQueues",
+				faultproxy.Fault{Status: 403, Code: "AccessDeniedException", Message: scp("sqs:listqueues")})},
+			finds: []finding{{"module.aws_sqs", doctor.Failure,
+				[]string{"sqs:listqueues lacks: 1 of 1 call of sqs:ListQueues in us-east-1, with an explicit deny in " +
+					"a service control policy", "who administers the organization"}}},
 		},
 		{
 			name: "one denied bucket",
 			rules: []likeness.Rule{rule(func(c likeness.Call) (faultproxy.Fault, bool) {
-				return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: "Access Denied"}, strings.HasPrefix(c.Action, "GET /planted-locked") && strings.Contains(c.Action, "policy")
+				return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: "Access Denied"},
+					strings.HasPrefix(c.Action, "GET /planted-locked") && strings.Contains(c.Action, "policy")
 			})},
 			plant: func(t *testing.T, s *scene, o *doctor.Options) {
 				o.Modules = []string{"aws_s3"}
@@ -218,12 +249,15 @@ func permissionTroubles() []trouble {
 					}
 				}
 			},
-			finds: []finding{{"module.aws_s3", doctor.Warning, []string{"2 objects", "bucket: 1 object may not be read, or not wholly", "s3:GetBucketPolicy lacks: 2 of 4 calls", "policies of the resource"}}},
+			finds: []finding{{"module.aws_s3", doctor.Warning,
+				[]string{"2 objects", "bucket: 1 object may not be read, or not wholly",
+					"s3:GetBucketPolicy lacks: 2 of 4 calls", "policies of the resource"}}},
 		},
 		{
 			name: "one denied queue",
 			rules: []likeness.Rule{rule(func(c likeness.Call) (faultproxy.Fault, bool) {
-				return faultproxy.Fault{Status: 403, Code: "AccessDeniedException", Message: "no"}, c.Action == "GetQueueAttributes" && strings.Contains(c.Body, "planted-locked")
+				return faultproxy.Fault{Status: 403, Code: "AccessDeniedException", Message: "no"},
+					c.Action == "GetQueueAttributes" && strings.Contains(c.Body, "planted-locked")
 			})},
 			plant: func(t *testing.T, s *scene, _ *doctor.Options) {
 				client := sqs.NewFromConfig(s.Config("us-east-1"))
@@ -234,7 +268,9 @@ func permissionTroubles() []trouble {
 				}
 			},
 			finds: []finding{
-				{"module.aws_sqs", doctor.Warning, []string{"1 object, ", "queue: 1 object may not be read, or not wholly", "sqs:GetQueueAttributes lacks: 1 of 3 calls"}},
+				{"module.aws_sqs", doctor.Warning,
+					[]string{"1 object, ", "queue: 1 object may not be read, or not wholly",
+						"sqs:GetQueueAttributes lacks: 1 of 3 calls"}},
 				{"objects.all", doctor.OK, nil},
 			},
 		},
@@ -243,12 +279,14 @@ func permissionTroubles() []trouble {
 			rules: []likeness.Rule{func() rule {
 				var calls atomic.Int32
 				return func(c likeness.Call) (faultproxy.Fault, bool) {
-					return faultproxy.Fault{Status: 503, Code: "RequestLimitExceeded", Message: "Request limit exceeded."}, c.Action == "DescribeVpcs" && calls.Add(1) <= 2
+					return faultproxy.Fault{Status: 503, Code: "RequestLimitExceeded",
+						Message: "Request limit exceeded."}, c.Action == "DescribeVpcs" && calls.Add(1) <= 2
 				}
 			}()},
 			plant: vpc,
 			finds: []finding{
-				{"cycle.throttling", doctor.Warning, []string{"throttled 2 calls", "ec2:DescribeVpcs in us-east-1: 2 of"}},
+				{"cycle.throttling", doctor.Warning,
+					[]string{"throttled 2 calls", "ec2:DescribeVpcs in us-east-1: 2 of"}},
 				{"module.aws_vpc", doctor.OK, nil},
 			},
 		},
@@ -271,7 +309,9 @@ func permissionTroubles() []trouble {
 func ofDefaultVPC(reads bool, pattern, replacement string) rule {
 	expression := regexp.MustCompile(pattern)
 	return func(c likeness.Call) (faultproxy.Fault, bool) {
-		return faultproxy.Fault{Rewrite: func(body []byte) []byte { return expression.ReplaceAll(body, []byte(replacement)) }},
+		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
+				return expression.ReplaceAll(body, []byte(replacement))
+			}},
 			c.Action == "DescribeVpcs" && filtered(c) == reads
 	}
 }
@@ -283,11 +323,13 @@ func objectTroubles() []trouble {
 			rules: []likeness.Rule{rewritten("DescribeRepositories", `"MUTABLE"`, `"SLEEPING_7"`)},
 			plant: func(t *testing.T, s *scene, o *doctor.Options) {
 				o.Modules = []string{"aws_ecr"}
-				if _, err := ecr.NewFromConfig(s.Config("us-east-1")).CreateRepository(t.Context(), &ecr.CreateRepositoryInput{RepositoryName: awssdk.String("planted-repository")}); err != nil {
+				if _, err := ecr.NewFromConfig(s.Config("us-east-1")).CreateRepository(t.Context(),
+					&ecr.CreateRepositoryInput{RepositoryName: awssdk.String("planted-repository")}); err != nil {
 					t.Fatal(err)
 				}
 			},
-			finds: []finding{{"objects.repository", doctor.Warning, []string{"image_tag_mutability: unknown value: SLEEPING_7, wanted MUTABLE", "1 object in us-east-1"}}},
+			finds: []finding{{"objects.repository", doctor.Warning,
+				[]string{"image_tag_mutability: unknown value: SLEEPING_7, wanted MUTABLE", "1 object in us-east-1"}}},
 		},
 		{
 			name: "a required member that is not there",
@@ -295,7 +337,8 @@ func objectTroubles() []trouble {
 				return ofDefaultVPC(filtered(c), `<cidrBlock>[^<]*</cidrBlock>`, "")(c)
 			})},
 			plant: vpc,
-			finds: []finding{{"objects.vpc", doctor.Warning, []string{"cidr_block: NULL in a required column", "cidr NOT NULL"}}},
+			finds: []finding{{"objects.vpc", doctor.Warning,
+				[]string{"cidr_block: NULL in a required column", "cidr NOT NULL"}}},
 		},
 		{
 			name:  "a second read that differs",
@@ -316,16 +359,20 @@ func objectTroubles() []trouble {
 			finds: []finding{{"objects.vpc", doctor.Warning, []string{"listed twice"}}},
 		},
 		{
-			name:  "an object without an identity",
-			rules: []likeness.Rule{rewritten("DescribeAvailabilityZones", "<zoneName>", "<zone>", "</zoneName>", "</zone>")},
+			name: "an object without an identity",
+			rules: []likeness.Rule{rewritten("DescribeAvailabilityZones", "<zoneName>", "<zone>", "</zoneName>",
+				"</zone>")},
 			plant: vpc,
-			finds: []finding{{"objects.availability_zone", doctor.Warning, []string{"object: no identity: NULL, wanted name"}}},
+			finds: []finding{{"objects.availability_zone", doctor.Warning,
+				[]string{"object: no identity: NULL, wanted name"}}},
 		},
 		{
-			name:  "a value that is not of its column's type",
-			rules: []likeness.Rule{ofDefaultVPC(false, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>planted text</cidrBlock>")},
+			name: "a value that is not of its column's type",
+			rules: []likeness.Rule{ofDefaultVPC(false, `<cidrBlock>[^<]*</cidrBlock>`,
+				"<cidrBlock>planted text</cidrBlock>")},
 			plant: vpc,
-			finds: []finding{{"module.aws_vpc", doctor.Failure, []string{"vpc cannot be read in us-east-1", "is not an IP network"}}},
+			finds: []finding{{"module.aws_vpc", doctor.Failure,
+				[]string{"vpc cannot be read in us-east-1", "is not an IP network"}}},
 		},
 	}
 }
@@ -362,7 +409,8 @@ func givesNothingAway(t *testing.T, r *doctor.Report, s *scene) {
 		t.Fatal(err)
 	}
 	for _, out := range []string{string(printed), text(t, r)} {
-		for _, secret := range []string{s.ID, s.AccessKeyID, "secret-of", "planted", "123456789012", "vpc-0", "arn:aws:"} {
+		for _, secret := range []string{s.ID, s.AccessKeyID, "secret-of", "planted", "123456789012", "vpc-0",
+			"arn:aws:"} {
 			if strings.Contains(out, secret) {
 				t.Errorf("the report has %q: %s", secret, out)
 			}
@@ -383,7 +431,8 @@ func TestHealthyAccount(t *testing.T) {
 	account.endpoint = writes.URL
 	for i := range 3 {
 		name := fmt.Sprintf("planted-%d", i)
-		if _, err := sqs.NewFromConfig(account.Config("us-east-1")).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name}); err != nil {
+		if _, err := sqs.NewFromConfig(account.Config("us-east-1")).CreateQueue(t.Context(),
+			&sqs.CreateQueueInput{QueueName: &name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -405,7 +454,8 @@ func TestHealthyAccount(t *testing.T) {
 	if c := report.Cycle; c == nil || c.Calls < 8 || c.Interval != 60 || len(c.Rates) == 0 {
 		t.Errorf("cycle: %+v", c)
 	}
-	if a := report.Account; a.Source != "StaticCredentials" || a.Partition != "aws" || a.ID != "********"+account.ID[8:] {
+	if a := report.Account; a.Source != "StaticCredentials" || a.Partition != "aws" ||
+		a.ID != "********"+account.ID[8:] {
 		t.Errorf("account: %+v", a)
 	}
 	finding{"database.connection", doctor.Skipped, []string{"--database-url"}}.in(t, report)

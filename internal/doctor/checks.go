@@ -115,7 +115,8 @@ func (db *database) checkValues(ctx context.Context, d *doctor) {
 				}
 				for _, text := range refused {
 					for range k.rows[text] {
-						d.misfits.add(t.Name, "", misfit{k.column, CheckFails, k.shape(text), "CHECK (" + k.expression + ")"})
+						d.misfits.add(t.Name, "", misfit{k.column, CheckFails, k.shape(text),
+							"CHECK (" + k.expression + ")"})
 					}
 				}
 			}
@@ -151,15 +152,17 @@ func (db *database) refused(ctx context.Context, k *constraint, texts []string) 
 		case c.References != nil && !c.References.ByKey: // the record's id: another number for another object
 			value = "hashtextextended(" + value + ", 0)"
 		case c.Type == modules.TypeTexts: // in cloud terms a JSON array
-			value = fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(%[1]s::jsonb)) END", value)
+			value = fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL THEN ARRAY(SELECT "+
+				"jsonb_array_elements_text(%[1]s::jsonb)) END", value)
 		default:
 			value += "::" + string(c.Type)
 		}
 		columns = append(columns, value+" AS "+name)
 	}
 	// Expressions and names are the descriptions' own.
-	rows, err := db.conn.Query(ctx, fmt.Sprintf(`SELECT r.iasql_text FROM unnest($1::text[]) v (text), LATERAL (SELECT v.text AS iasql_text, %s OFFSET 0) r WHERE NOT (%s)`,
-		strings.Join(columns, ", "), k.expression), texts)
+	rows, err := db.conn.Query(ctx,
+		fmt.Sprintf(`SELECT r.iasql_text FROM unnest($1::text[]) v (text), LATERAL (SELECT v.text AS iasql_text, %s OFFSET 0) r WHERE NOT (%s)`,
+			strings.Join(columns, ", "), k.expression), texts)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,8 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 	d.Progress("looking at the database")
 	db, err := openDatabase(ctx, d.DatabaseURL)
 	if err != nil {
-		d.report.add(Check{ID: "database.connection", Status: Failure, Message: connectionSaid(err), Advice: connectionAdvice(err)})
+		d.report.add(Check{ID: "database.connection", Status: Failure, Message: connectionSaid(err),
+			Advice: connectionAdvice(err)})
 		return
 	}
 	d.database = db
@@ -109,7 +110,8 @@ func connectionSaid(err error) string {
 	switch {
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return "there is no such database (3D000)"
-	case errors.As(err, &pg) && (pg.Code == pgerrcode.InvalidPassword || pg.Code == pgerrcode.InvalidAuthorizationSpecification):
+	case errors.As(err, &pg) && (pg.Code == pgerrcode.InvalidPassword ||
+		pg.Code == pgerrcode.InvalidAuthorizationSpecification):
 		return "the server refuses the login (" + pg.Code + ")"
 	case errors.As(err, &pg):
 		return "the server refuses the connection (" + pg.Code + "): " + maskText(pg.Message)
@@ -128,8 +130,10 @@ func connectionAdvice(err error) string {
 	switch {
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return "create it (CREATE DATABASE), then run engine migrate --admin-url"
-	case errors.As(err, &pg) && (pg.Code == pgerrcode.InvalidPassword || pg.Code == pgerrcode.InvalidAuthorizationSpecification):
-		return "check user and password in DATABASE_URL, sslmode, and pg_hba.conf; engine migrate --admin-url makes the login"
+	case errors.As(err, &pg) && (pg.Code == pgerrcode.InvalidPassword ||
+		pg.Code == pgerrcode.InvalidAuthorizationSpecification):
+		return "check user and password in DATABASE_URL, sslmode, and pg_hba.conf; engine migrate --admin-url makes " +
+			"the login"
 	case errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege:
 		return "let the login connect: GRANT CONNECT ON DATABASE … TO …, or run engine migrate --admin-url"
 	case errors.As(err, &pg) && pg.Code == pgerrcode.TooManyConnections:
@@ -149,9 +153,11 @@ func (db *database) server(context.Context) (Check, error) {
 	case number < 150000:
 		check.Status, check.Advice = Failure, "use PostgreSQL 15 or newer"
 	case db.settings["in_hot_standby"] == "on":
-		check.Status, check.Message, check.Advice = Failure, check.Message+", a standby that cannot be written to", "name the primary in DATABASE_URL"
+		check.Status, check.Message, check.Advice = Failure, check.Message+", a standby that cannot be written to",
+			"name the primary in DATABASE_URL"
 	case db.settings["default_transaction_read_only"] == "on":
-		check.Status, check.Message, check.Advice = Failure, check.Message+", in which transactions are read-only", "set default_transaction_read_only to off for the login and the database"
+		check.Status, check.Message, check.Advice = Failure, check.Message+", in which transactions are read-only",
+			"set default_transaction_read_only to off for the login and the database"
 	}
 	return check, nil
 }
@@ -167,12 +173,15 @@ func (db *database) login(ctx context.Context) (Check, error) {
 	}
 	switch {
 	case len(l.Powers) > 0:
-		return Check{Status: Failure, Message: "an engine must not use this login: it has " + strings.Join(l.Powers, ", "),
+		return Check{Status: Failure, Message: "an engine must not use this login: it has " +
+			strings.Join(l.Powers, ", "),
 			Advice: "name a plain login in DATABASE_URL: " + prepare + " makes it"}, nil
 	case !l.Installed:
-		return Check{Status: Failure, Message: "the server has no role " + postgres.EngineRole, Advice: "run " + prepare}, nil
+		return Check{Status: Failure, Message: "the server has no role " + postgres.EngineRole,
+			Advice: "run " + prepare}, nil
 	case !l.Member:
-		return Check{Status: Failure, Message: "the login is no member of role " + postgres.EngineRole, Advice: "run " + prepare}, nil
+		return Check{Status: Failure, Message: "the login is no member of role " + postgres.EngineRole,
+			Advice: "run " + prepare}, nil
 	}
 	return Check{Status: OK, Message: "a plain member of " + postgres.EngineRole}, nil
 }
@@ -185,15 +194,18 @@ func (db *database) extensions(ctx context.Context) (Check, error) {
 			coalesce(array_agg(x.name ORDER BY x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NULL), '{}'),
 			coalesce(array_agg(x.name || ' ' || e.extversion ORDER BY x.name) FILTER (WHERE e.oid IS NOT NULL), '{}')
 		FROM (VALUES ('dblink'), ('fuzzystrmatch')) x (name)
-		LEFT JOIN pg_extension e ON e.extname = x.name LEFT JOIN pg_available_extensions a ON a.name = x.name`).Scan(&missing, &unavailable, &installed)
+		LEFT JOIN pg_extension e ON e.extname = x.name LEFT JOIN pg_available_extensions a ON a.name = x.name`).Scan(
+		&missing, &unavailable, &installed)
 	switch {
 	case err != nil:
 		return Check{}, err
 	case len(unavailable) > 0:
 		return Check{Status: Failure, Message: "the server does not have " + strings.Join(unavailable, " and "),
-			Advice: "install PostgreSQL's additional modules on the server (package postgresql-contrib), or allow the extensions in the provider's settings"}, nil
+			Advice: "install PostgreSQL's additional modules on the server (package postgresql-contrib), or allow " +
+				"the extensions in the provider's settings"}, nil
 	case len(missing) > 0:
-		return Check{Status: Failure, Message: "not in this database: " + strings.Join(missing, " and "), Advice: "run " + prepare}, nil
+		return Check{Status: Failure, Message: "not in this database: " + strings.Join(missing, " and "),
+			Advice: "run " + prepare}, nil
 	}
 	return Check{Status: OK, Message: strings.Join(installed, ", ")}, nil
 }
@@ -205,7 +217,8 @@ func (db *database) prepared(ctx context.Context) (Check, error) {
 		return Check{}, err
 	}
 	if len(missing) > 0 {
-		return Check{Status: Failure, Message: "the database is not prepared", Details: missing, Advice: "run " + prepare}, nil
+		return Check{Status: Failure, Message: "the database is not prepared", Details: missing,
+			Advice: "run " + prepare}, nil
 	}
 	return Check{Status: OK, Message: "roles, schemas and grants are there"}, nil
 }
@@ -221,9 +234,11 @@ func (d *doctor) version(ctx context.Context) (Check, error) {
 	case !state.Migrated:
 		return Check{Status: Failure, Message: "the database has not been migrated", Advice: "run engine migrate"}, nil
 	case len(state.Newer) > 0:
-		return Check{Status: Failure, Message: "a newer engine has migrated the database: " + state.Version, Details: state.Newer, Advice: "use that engine, or a newer one"}, nil
+		return Check{Status: Failure, Message: "a newer engine has migrated the database: " + state.Version,
+			Details: state.Newer, Advice: "use that engine, or a newer one"}, nil
 	case len(state.Pending) > 0:
-		return Check{Status: Warning, Message: fmt.Sprintf("the database is of engine %s, and lacks %s", state.Version, count(len(state.Pending), "step")),
+		return Check{Status: Warning, Message: fmt.Sprintf("the database is of engine %s, and lacks %s", state.Version,
+			count(len(state.Pending), "step")),
 			Details: state.Pending, Advice: "run engine migrate, or let engine serve do it"}, nil
 	}
 	return Check{Status: OK, Message: "migrated by engine " + state.Version + ", nothing is left to do"}, nil
@@ -239,8 +254,10 @@ func (db *database) loopback(ctx context.Context) (Check, error) {
 	_, err := db.conn.Exec(ctx, `SELECT iasql_internal.elsewhere('SELECT 1')`)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "IA014" {
-		return Check{Status: Failure, Message: "the database cannot open a connection to itself, which iasql_install and iasql_sync_now need",
-			Advice: "let the role iasql_loopback_<oid> log in with its password from the server itself (scram-sha-256 in pg_hba.conf, not trust), then run engine migrate"}, nil
+		return Check{Status: Failure, Message: "the database cannot open a connection to itself, which iasql_install " +
+			"and iasql_sync_now need",
+			Advice: "let the role iasql_loopback_<oid> log in with its password from the server itself " +
+				"(scram-sha-256 in pg_hba.conf, not trust), then run engine migrate"}, nil
 	}
 	if err != nil {
 		return Check{}, err
@@ -259,7 +276,8 @@ func (db *database) durability(context.Context) (Check, error) {
 		}
 	}
 	if len(check.Details) > 0 {
-		check.Status, check.Message = Warning, "a crash of the server may lose what was committed, and so a call to AWS be made twice or forgotten"
+		check.Status, check.Message = Warning,
+			"a crash of the server may lose what was committed, and so a call to AWS be made twice or forgotten"
 		check.Advice = "turn these settings on"
 	}
 	return check, nil
@@ -296,11 +314,13 @@ func (db *database) clock(ctx context.Context) (Check, error) {
 // judgeDatabaseClock judges how far the database's clock is ahead of this one.
 func judgeDatabaseClock(ahead time.Duration) Check {
 	if ahead.Abs() <= someSkew {
-		return Check{Status: OK, Message: fmt.Sprintf("agrees with this machine's to %.0f s", max(ahead.Abs().Seconds(), 1))}
+		return Check{Status: OK, Message: fmt.Sprintf("agrees with this machine's to %.0f s",
+			max(ahead.Abs().Seconds(), 1))}
 	}
 	way := "ahead of"
 	if ahead < 0 {
 		way = "behind"
 	}
-	return Check{Status: Warning, Message: fmt.Sprintf("the database's clock is %s %s this machine's", ahead.Abs().Round(time.Second), way), Advice: "set both clocks by NTP"}
+	return Check{Status: Warning, Message: fmt.Sprintf("the database's clock is %s %s this machine's",
+		ahead.Abs().Round(time.Second), way), Advice: "set both clocks by NTP"}
 }

@@ -47,7 +47,8 @@ func newSite(t *testing.T) *site {
 	if err := platform.Bootstrap(t.Context(), s.admin, s.engine); err != nil {
 		t.Fatal(err)
 	}
-	roles = []string{s.login, ask(t, s.admin, `SELECT 'iasql_loopback_' || oid FROM pg_database WHERE datname = current_database()`)}
+	roles = []string{s.login, ask(t, s.admin,
+		`SELECT 'iasql_loopback_' || oid FROM pg_database WHERE datname = current_database()`)}
 	if err := migrate(t.Context(), s.engine); err != nil {
 		t.Fatal(err)
 	}
@@ -105,27 +106,34 @@ func TestDatabaseTroubles(t *testing.T) {
 		finds       finding
 	}{
 		{
-			"login that bypasses policies", []string{`ALTER ROLE $login BYPASSRLS`}, []string{`ALTER ROLE $login NOBYPASSRLS`},
+			"login that bypasses policies", []string{`ALTER ROLE $login BYPASSRLS`},
+			[]string{`ALTER ROLE $login NOBYPASSRLS`},
 			finding{"database.login", doctor.Failure, []string{"BYPASSRLS", "engine migrate --admin-url"}},
 		},
 		{
-			"login that makes roles", []string{`ALTER ROLE $login CREATEROLE`}, []string{`ALTER ROLE $login NOCREATEROLE`},
+			"login that makes roles", []string{`ALTER ROLE $login CREATEROLE`},
+			[]string{`ALTER ROLE $login NOCREATEROLE`},
 			finding{"database.login", doctor.Failure, []string{"CREATEROLE"}},
 		},
 		{
-			"login that is no member", []string{`REVOKE iasql_engine FROM $login`, `GRANT CONNECT ON DATABASE $database TO $login`}, []string{`GRANT iasql_engine TO $login`},
+			"login that is no member", []string{`REVOKE iasql_engine FROM $login`,
+				`GRANT CONNECT ON DATABASE $database TO $login`}, []string{`GRANT iasql_engine TO $login`},
 			finding{"database.login", doctor.Failure, []string{"no member of role iasql_engine"}},
 		},
 		{
-			"missing right on a schema", []string{`REVOKE CREATE ON SCHEMA public FROM iasql_engine`}, []string{`GRANT CREATE ON SCHEMA public TO iasql_engine`},
-			finding{"database.prepared", doctor.Failure, []string{"CREATE and USAGE on schema public for iasql_engine"}},
+			"missing right on a schema", []string{`REVOKE CREATE ON SCHEMA public FROM iasql_engine`},
+			[]string{`GRANT CREATE ON SCHEMA public TO iasql_engine`},
+			finding{"database.prepared", doctor.Failure,
+				[]string{"CREATE and USAGE on schema public for iasql_engine"}},
 		},
 		{
-			"missing extension", []string{`DROP EXTENSION fuzzystrmatch CASCADE`}, []string{`CREATE EXTENSION fuzzystrmatch SCHEMA iasql_extensions`},
+			"missing extension", []string{`DROP EXTENSION fuzzystrmatch CASCADE`},
+			[]string{`CREATE EXTENSION fuzzystrmatch SCHEMA iasql_extensions`},
 			finding{"database.extensions", doctor.Failure, []string{"not in this database: fuzzystrmatch"}},
 		},
 		{
-			"missing migration", []string{`DELETE FROM iasql_internal.goose_db_version WHERE version_id = 20`}, []string{`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (20, true)`},
+			"missing migration", []string{`DELETE FROM iasql_internal.goose_db_version WHERE version_id = 20`},
+			[]string{`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (20, true)`},
 			finding{"database.version", doctor.Warning, []string{"lacks 1 step", "migration 20", "engine migrate"}},
 		},
 		{
@@ -142,27 +150,34 @@ func TestDatabaseTroubles(t *testing.T) {
 			finding{"database.version", doctor.Warning, []string{"migration of the job queue"}},
 		},
 		{
-			"loopback with another password", []string{`UPDATE iasql_internal.loopback SET password = 'x' || password`}, []string{`UPDATE iasql_internal.loopback SET password = substr(password, 2)`},
+			"loopback with another password", []string{`UPDATE iasql_internal.loopback SET password = 'x' || password`},
+			[]string{`UPDATE iasql_internal.loopback SET password = substr(password, 2)`},
 			finding{"database.loopback", doctor.Failure, []string{"connection to itself", "pg_hba.conf"}},
 		},
 		{
-			"too few connections", []string{`ALTER ROLE $login CONNECTION LIMIT 12`}, []string{`ALTER ROLE $login CONNECTION LIMIT -1`},
-			finding{"database.connections", doctor.Warning, []string{"up to 24", "CONNECTION LIMIT leaves 12", "--accounts"}},
+			"too few connections", []string{`ALTER ROLE $login CONNECTION LIMIT 12`},
+			[]string{`ALTER ROLE $login CONNECTION LIMIT -1`},
+			finding{"database.connections", doctor.Warning,
+				[]string{"up to 24", "CONNECTION LIMIT leaves 12", "--accounts"}},
 		},
 		{
-			"hardly any connection", []string{`ALTER ROLE $login CONNECTION LIMIT 3`}, []string{`ALTER ROLE $login CONNECTION LIMIT -1`},
+			"hardly any connection", []string{`ALTER ROLE $login CONNECTION LIMIT 3`},
+			[]string{`ALTER ROLE $login CONNECTION LIMIT -1`},
 			finding{"database.connections", doctor.Failure, []string{"leaves 3"}},
 		},
 		{
-			"statements that are cut off", []string{`ALTER ROLE $login SET statement_timeout = '5s'`}, []string{`ALTER ROLE $login RESET statement_timeout`},
+			"statements that are cut off", []string{`ALTER ROLE $login SET statement_timeout = '5s'`},
+			[]string{`ALTER ROLE $login RESET statement_timeout`},
 			finding{"database.timeouts", doctor.Warning, []string{"statement_timeout is 5s"}},
 		},
 		{
-			"read-only transactions", []string{`ALTER ROLE $login SET default_transaction_read_only = on`}, []string{`ALTER ROLE $login RESET default_transaction_read_only`},
+			"read-only transactions", []string{`ALTER ROLE $login SET default_transaction_read_only = on`},
+			[]string{`ALTER ROLE $login RESET default_transaction_read_only`},
 			finding{"database.server", doctor.Failure, []string{"read-only"}},
 		},
 		{
-			"commits that a crash may lose", []string{`ALTER ROLE $login SET synchronous_commit = off`}, []string{`ALTER ROLE $login RESET synchronous_commit`},
+			"commits that a crash may lose", []string{`ALTER ROLE $login SET synchronous_commit = off`},
+			[]string{`ALTER ROLE $login RESET synchronous_commit`},
 			finding{"database.durability", doctor.Warning, []string{"synchronous_commit is off"}},
 		},
 		{
@@ -170,9 +185,12 @@ func TestDatabaseTroubles(t *testing.T) {
 			finding{"database.settings", doctor.Warning, []string{"sync_interval is 2 seconds", "rates"}},
 		},
 		{
-			"no guard", []string{`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`, `UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`},
-			[]string{`UPDATE iasql_settings SET value = '0.5' WHERE name = 'max_delete_ratio'`, `UPDATE iasql_settings SET value = '60 seconds' WHERE name = 'consistency_window'`},
-			finding{"database.settings", doctor.Warning, []string{"max_delete_ratio is 1", "consistency_window is 0 seconds"}},
+			"no guard", []string{`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
+				`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`},
+			[]string{`UPDATE iasql_settings SET value = '0.5' WHERE name = 'max_delete_ratio'`,
+				`UPDATE iasql_settings SET value = '60 seconds' WHERE name = 'consistency_window'`},
+			finding{"database.settings", doctor.Warning,
+				[]string{"max_delete_ratio is 1", "consistency_window is 0 seconds"}},
 		},
 		{
 			"no pg_cron", nil, nil,
@@ -184,7 +202,8 @@ func TestDatabaseTroubles(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			replace := strings.NewReplacer("$login", s.login, "$database", ask(t, s.admin, `SELECT quote_ident(current_database())`))
+			replace := strings.NewReplacer("$login", s.login, "$database",
+				ask(t, s.admin, `SELECT quote_ident(current_database())`))
 			for i := range c.plant {
 				execute(t, s.admin, replace.Replace(c.plant[i]))
 			}
@@ -193,7 +212,8 @@ func TestDatabaseTroubles(t *testing.T) {
 				execute(t, s.admin, replace.Replace(c.heal[i]))
 			}
 			c.finds.in(t, report)
-			if out := text(t, report); strings.Contains(out, s.login) || strings.Contains(out, "secret") || strings.Contains(out, "iasql_test_") {
+			if out := text(t, report); strings.Contains(out, s.login) || strings.Contains(out, "secret") ||
+				strings.Contains(out, "iasql_test_") {
 				t.Errorf("the report names the login or its password:\n%s", out)
 			}
 		})
@@ -219,19 +239,28 @@ func TestNoDatabase(t *testing.T) {
 		name, url string
 		finds     []finding
 	}{
-		{"no such database", with(func(u *url.URL) { u.Path = "/planted_nowhere" }), []finding{{"database.connection", doctor.Failure, []string{"3D000", "CREATE DATABASE"}}}},
-		{"wrong password", with(func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "planted") }), []finding{{"database.connection", doctor.Failure, []string{"28P01", "password in DATABASE_URL"}}}},
-		{"nobody there", with(func(u *url.URL) { u.Host = "127.0.0.1:1" }), []finding{{"database.connection", doctor.Failure, []string{"cannot be reached"}}}},
-		{"no URL", "postgres://planted:planted@[::1", []finding{{"database.connection", doctor.Failure, []string{"not a URL"}}}},
+		{"no such database", with(func(u *url.URL) {
+			u.Path = "/planted_nowhere"
+		}), []finding{{"database.connection", doctor.Failure, []string{"3D000", "CREATE DATABASE"}}}},
+		{"wrong password", with(func(u *url.URL) {
+			u.User = url.UserPassword(u.User.Username(), "planted")
+		}), []finding{{"database.connection", doctor.Failure, []string{"28P01", "password in DATABASE_URL"}}}},
+		{"nobody there", with(func(u *url.URL) {
+			u.Host = "127.0.0.1:1"
+		}), []finding{{"database.connection", doctor.Failure, []string{"cannot be reached"}}}},
+		{"no URL", "postgres://planted:planted@[::1",
+			[]finding{{"database.connection", doctor.Failure, []string{"not a URL"}}}},
 		{"superuser", testdb.New(t), []finding{{"database.login", doctor.Failure, []string{"SUPERUSER"}}}},
 		{"bare database", testdb.Empty(t), []finding{
-			{"database.prepared", doctor.Failure, []string{"schema iasql_internal owned by iasql_engine", "table iasql_internal.loopback"}},
+			{"database.prepared", doctor.Failure,
+				[]string{"schema iasql_internal owned by iasql_engine", "table iasql_internal.loopback"}},
 			{"database.extensions", doctor.Failure, []string{"dblink and fuzzystrmatch"}},
 			{"database.version", doctor.Failure, []string{"has not been migrated"}},
 			{"database.loopback", doctor.Skipped, nil},
 			{"database.settings", doctor.Skipped, nil},
 		}},
-		{"copy of a database", testdb.New(t), []finding{{"database.prepared", doctor.Failure, []string{"may be a copy"}}}},
+		{"copy of a database", testdb.New(t),
+			[]finding{{"database.prepared", doctor.Failure, []string{"may be a copy"}}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -257,16 +286,21 @@ func TestAccountAndDatabase(t *testing.T) {
 	execute(t, s.admin, `UPDATE iasql_settings SET value = '20 seconds' WHERE name = 'sync_interval'`)
 	before := ask(t, s.admin, `SELECT count(*)::text FROM iasql_audit_log`)
 	// A queue is a FIFO queue if and only if its name says so: a constraint of the table.
-	account := newScene(t, rewritten("GetQueueAttributes", `"QueueArn"`, `"FifoQueue": "true", "QueueArn"`), ofDefaultVPC(false, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>10.0.0.0/8</cidrBlock>"),
+	account := newScene(t, rewritten("GetQueueAttributes", `"QueueArn"`, `"FifoQueue": "true", "QueueArn"`),
+		ofDefaultVPC(false, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>10.0.0.0/8</cidrBlock>"),
 		ofDefaultVPC(true, `<cidrBlock>[^<]*</cidrBlock>`, "<cidrBlock>10.0.0.0/8</cidrBlock>"))
-	if _, err := sqs.NewFromConfig(account.Config("us-east-1")).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: awssdk.String("planted")}); err != nil {
+	if _, err := sqs.NewFromConfig(account.Config("us-east-1")).CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: awssdk.String("planted")}); err != nil {
 		t.Fatal(err)
 	}
 	o := account.options(t)
 	o.DatabaseURL, o.Connections, o.Modules = s.engine, 24, []string{"aws_vpc", "aws_sqs"}
 	report := run(t, o)
-	finding{"objects.vpc", doctor.Warning, []string{"cidr_block: CHECK refuses it: text of 10 characters, wanted CHECK (family(cidr_block) = 4", "1 object"}}.in(t, report)
-	finding{"objects.queue", doctor.Warning, []string{"object: CHECK refuses it: name text of 7 characters, fifo_queue boolean, wanted CHECK (fifo_queue = "}}.in(t, report)
+	finding{"objects.vpc", doctor.Warning,
+		[]string{"cidr_block: CHECK refuses it: text of 10 characters, wanted CHECK (family(cidr_block) = 4",
+			"1 object"}}.in(t, report)
+	finding{"objects.queue", doctor.Warning,
+		[]string{"object: CHECK refuses it: name text of 7 characters, fifo_queue boolean, wanted CHECK (fifo_queue = "}}.in(t, report)
 	if report.Cycle.Interval != (20 * time.Second).Seconds() {
 		t.Errorf("interval %g", report.Cycle.Interval)
 	}

@@ -53,7 +53,8 @@ func misfitsOf(t *modules.Table, row modules.Row, forming bool) []misfit {
 		c := &t.Columns[i]
 		v, known := row[c.Name]
 		switch {
-		case c.Name == modules.ColumnAccount, c.Name == modules.ColumnRegion, c.Local, c.WriteOnly, c.Identity && (!known || v.IsNull()):
+		case c.Name == modules.ColumnAccount, c.Name == modules.ColumnRegion, c.Local, c.WriteOnly, c.Identity &&
+			(!known || v.IsNull()):
 		case !known:
 			if c.Required && c.Default == "" && !forming {
 				found = append(found, misfit{c.Name, NotSaid, "nothing", wanted(c)})
@@ -165,7 +166,8 @@ func (m *misfits) sorted() []Misfit {
 		all = append(all, *one)
 	}
 	slices.SortFunc(all, func(a, b Misfit) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Found, b.Found))
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Found, b.Found))
 	})
 	return all
 }
@@ -199,8 +201,10 @@ func (d *doctor) objects() {
 		byTable[m.Table] = append(byTable[m.Table], m.String())
 	}
 	for _, table := range tables {
-		d.report.add(Check{ID: "objects." + table, Status: Warning, Message: "some objects do not fit the table", Details: byTable[table],
-			Advice: "report this to the project, with this report; until then the engine says of each such record why it is not imported"})
+		d.report.add(Check{ID: "objects." + table, Status: Warning, Message: "some objects do not fit the table",
+			Details: byTable[table],
+			Advice: "report this to the project, with this report; until then the engine says of each such record " +
+				"why it is not imported"})
 	}
 	if len(tables) == 0 {
 		d.report.add(Check{ID: "objects.all", Status: OK, Message: "every object that was read fits its table"})

@@ -50,7 +50,9 @@ func of(action string, f faultproxy.Fault) rule {
 // rewritten is a rule that replaces texts in the answers of one action.
 func rewritten(action string, pairs ...string) rule {
 	replace := strings.NewReplacer(pairs...)
-	return of(action, faultproxy.Fault{Rewrite: func(body []byte) []byte { return []byte(replace.Replace(string(body))) }})
+	return of(action, faultproxy.Fault{Rewrite: func(body []byte) []byte {
+		return []byte(replace.Replace(string(body)))
+	}})
 }
 
 // scene is an account before which a likeness of AWS stands.
@@ -70,14 +72,16 @@ func newScene(t *testing.T, rules ...likeness.Rule) *scene {
 // options examine the scene's account alone.
 func (s *scene) options(t *testing.T) doctor.Options {
 	t.Helper()
-	clients := aws.New(aws.Options{Endpoint: s.endpoint, MaxBackoff: time.Millisecond, Accounts: func(context.Context, string) (aws.Credentials, error) {
-		return s.credentials, nil
-	}})
+	clients := aws.New(aws.Options{Endpoint: s.endpoint, MaxBackoff: time.Millisecond,
+		Accounts: func(context.Context, string) (aws.Credentials, error) {
+			return s.credentials, nil
+		}})
 	registry, err := modules.NewRegistry(all.Modules(clients)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return doctor.Options{Version: version, Registry: registry, Clients: clients, Account: "test", Regions: []string{"us-east-1"}, Modules: []string{"aws_sqs"}}
+	return doctor.Options{Version: version, Registry: registry, Clients: clients, Account: "test",
+		Regions: []string{"us-east-1"}, Modules: []string{"aws_sqs"}}
 }
 
 func run(t *testing.T, o doctor.Options) *doctor.Report {

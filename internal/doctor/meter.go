@@ -41,7 +41,8 @@ func (m *meter) observe(a aws.Attempt) {
 	case modules.Denied:
 		one := m.denied[c]
 		if one == nil {
-			one = &Denied{Call: c.service + ":" + c.action, Region: c.region, Permission: permissionOf(c, a.Err), Reason: reason.FindString(a.Err.Message)}
+			one = &Denied{Call: c.service + ":" + c.action, Region: c.region, Permission: permissionOf(c, a.Err),
+				Reason: reason.FindString(a.Err.Message)}
 			m.denied[c] = one
 		}
 		one.Calls++
@@ -103,6 +104,7 @@ func (m *meter) denials() []Denied {
 // sortedCalls lists the calls of a count in a stable order.
 func sortedCalls(calls map[call]int) []call {
 	return slices.SortedFunc(maps.Keys(calls), func(a, b call) int {
-		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.action, b.action), cmp.Compare(a.region, b.region))
+		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.action, b.action),
+			cmp.Compare(a.region, b.region))
 	})
 }

@@ -40,7 +40,8 @@ func (d *doctor) examineModules(ctx context.Context) {
 	for _, m := range chosen {
 		for _, r := range m.Resources {
 			for _, scope := range d.scopes(r.Table()) {
-				d.reads = append(d.reads, &read{module: m, table: r.Table(), resource: r, scope: scope, listing: newMeter(), again: newMeter()})
+				d.reads = append(d.reads, &read{module: m, table: r.Table(), resource: r, scope: scope,
+					listing: newMeter(), again: newMeter()})
 			}
 		}
 	}
@@ -98,24 +99,25 @@ func (d *doctor) read(ctx context.Context, r *read) {
 	var lock sync.Mutex
 	seen := map[string]bool{}
 	began := time.Now()
-	r.err = r.resource.List(aws.WithObserver(ctx, r.listing.observe), modules.ListRequest{Scope: r.scope}, func(page []modules.Observation) error {
-		lock.Lock()
-		defer lock.Unlock()
-		for _, o := range page {
-			row := o.Row
-			r.objects++
-			d.look(r, o)
-			if key, ok := r.table.Key(row); ok {
-				if seen[key] {
-					d.misfits.add(r.table.Name, r.scope.Region, misfit{"", Twice, "two", "one"})
-				} else if len(sample) < d.Sample {
-					sample = append(sample, row.Clone())
+	r.err = r.resource.List(aws.WithObserver(ctx, r.listing.observe), modules.ListRequest{Scope: r.scope},
+		func(page []modules.Observation) error {
+			lock.Lock()
+			defer lock.Unlock()
+			for _, o := range page {
+				row := o.Row
+				r.objects++
+				d.look(r, o)
+				if key, ok := r.table.Key(row); ok {
+					if seen[key] {
+						d.misfits.add(r.table.Name, r.scope.Region, misfit{"", Twice, "two", "one"})
+					} else if len(sample) < d.Sample {
+						sample = append(sample, row.Clone())
+					}
+					seen[key] = true
 				}
-				seen[key] = true
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	r.took = max(time.Since(began), 1)
 	var unread *modules.Unread
 	if errors.As(r.err, &unread) { // all else was listed
@@ -166,7 +168,8 @@ func (d *doctor) readAgain(ctx context.Context, r *read, sample []modules.Row) {
 
 // get reads objects directly, and returns them by their keys. Nothing is known of
 // an object that may not be read.
-func get(ctx context.Context, r *read, rows []modules.Row) (found map[string]modules.Row, unknown func(key string) bool, err error) {
+func get(ctx context.Context, r *read, rows []modules.Row) (found map[string]modules.Row, unknown func(key string) bool,
+	err error) {
 	list, err := r.resource.Get(ctx, modules.GetRequest{Scope: r.scope, Identities: identities(rows)})
 	var unread *modules.Unread
 	kept := map[string]bool{}
@@ -182,7 +185,8 @@ func get(ctx context.Context, r *read, rows []modules.Row) (found map[string]mod
 }
 
 // doubtful returns the objects of which a second read says something else.
-func doubtful(t *modules.Table, first []modules.Row, second map[string]modules.Row, unknown func(key string) bool) []modules.Row {
+func doubtful(t *modules.Table, first []modules.Row, second map[string]modules.Row,
+	unknown func(key string) bool) []modules.Row {
 	return slices.DeleteFunc(slices.Clone(first), func(row modules.Row) bool {
 		key, _ := t.Key(row)
 		again, there := second[key]
@@ -223,12 +227,14 @@ func (d *doctor) module(m *modules.Module) {
 		}
 		check.Status = worse(check.Status, worst)
 	}
-	check.Message = fmt.Sprintf("readable: %s, %s, %s", count(len(m.Resources), "table"), count(said.Objects, "object"), count(said.Calls, "call"))
+	check.Message = fmt.Sprintf("readable: %s, %s, %s", count(len(m.Resources), "table"), count(said.Objects, "object"),
+		count(said.Calls, "call"))
 	switch check.Status {
 	case Failure:
 		check.Message = "not readable, and it has to be"
 	case Warning:
-		check.Message = fmt.Sprintf("not wholly readable: %s, %s, %s", count(len(m.Resources), "table"), count(said.Objects, "object"), count(said.Calls, "call"))
+		check.Message = fmt.Sprintf("not wholly readable: %s, %s, %s", count(len(m.Resources), "table"),
+			count(said.Objects, "object"), count(said.Calls, "call"))
 	}
 	said.Status = check.Status
 	d.report.Modules = append(d.report.Modules, said)
@@ -275,7 +281,8 @@ func (d *doctor) table(t *modules.Table, check *Check) (Table, Status) {
 		worst = worse(worst, Warning)
 	}
 	if said.Unread > 0 {
-		check.Details = append(check.Details, fmt.Sprintf("%s: %s may not be read, or not wholly", t.Name, count(said.Unread, "object")))
+		check.Details = append(check.Details,
+			fmt.Sprintf("%s: %s may not be read, or not wholly", t.Name, count(said.Unread, "object")))
 	}
 	for _, one := range said.Denied {
 		check.Details = append(check.Details, fmt.Sprintf("%s: %s", t.Name, one))
@@ -312,7 +319,8 @@ func (d *doctor) unreadable(r *read, check *Check) (string, Status) {
 // adviceOnDenials says what to do about calls that were refused.
 func (d *doctor) adviceOnDenials(denied []Denied, module string) string {
 	for _, one := range denied {
-		if one.Reason != "" && (strings.Contains(one.Reason, "service control") || strings.Contains(one.Reason, "resource control")) {
+		if one.Reason != "" && (strings.Contains(one.Reason, "service control") ||
+			strings.Contains(one.Reason, "resource control")) {
 			return "a policy of the organization forbids it: ask who administers the organization"
 		}
 	}
@@ -322,7 +330,8 @@ func (d *doctor) adviceOnDenials(denied []Denied, module string) string {
 			permissions = append(permissions, one.Permission)
 		}
 	}
-	return fmt.Sprintf("allow %s (engine iam-policy --read-only %s prints the policy), and look for policies of the resource that deny it", list(permissions), module)
+	return fmt.Sprintf("allow %s (engine iam-policy --read-only %s prints the policy), and look for policies of the "+
+		"resource that deny it", list(permissions), module)
 }
 
 // String says it in one line.

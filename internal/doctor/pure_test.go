@@ -35,7 +35,8 @@ func judge(t *testing.T, cases []judged) {
 
 func TestCron(t *testing.T) {
 	t.Parallel()
-	here := cron{version: "1.6", available: true, usable: true, database: "iasql", workers: "on", running: 5, processes: 8, job: true, last: "succeeded", age: time.Minute}
+	here := cron{version: "1.6", available: true, usable: true, database: "iasql", workers: "on", running: 5,
+		processes: 8, job: true, last: "succeeded", age: time.Minute}
 	with := func(change func(*cron)) Check {
 		c := here
 		change(&c)
@@ -45,10 +46,14 @@ func TestCron(t *testing.T) {
 		{"as it should be", judgeCron(here, "iasql"), OK, "succeeded 1m0s ago"},
 		{"none", judgeCron(cron{}, "iasql"), Skipped, "no pg_cron on the server"},
 		{"not loaded", judgeCron(cron{available: true}, "iasql"), Skipped, "not loaded"},
-		{"of another database", judgeCron(cron{available: true, database: "postgres"}, "iasql"), Skipped, "another database"},
-		{"loaded, not created", judgeCron(cron{available: true, database: "iasql"}, "iasql"), Warning, "CREATE EXTENSION pg_cron"},
+		{"of another database", judgeCron(cron{available: true, database: "postgres"}, "iasql"), Skipped,
+			"another database"},
+		{"loaded, not created", judgeCron(cron{available: true, database: "iasql"}, "iasql"), Warning,
+			"CREATE EXTENSION pg_cron"},
 		{"not granted", with(func(c *cron) { c.usable = false }), Warning, "GRANT USAGE ON SCHEMA cron"},
-		{"job fails", with(func(c *cron) { c.last, c.message = "failed", `connection failed for "me"` }), Warning, `connection failed for "…"`},
+		{"job fails", with(func(c *cron) {
+			c.last, c.message = "failed", `connection failed for "me"`
+		}), Warning, `connection failed for "…"`},
 		{"logs in", with(func(c *cron) { c.workers, c.last = "off", "" }), Warning, "cron.use_background_workers"},
 		{"logs in and gets in", with(func(c *cron) { c.workers = "off" }), OK, "succeeded"},
 		{"no workers", with(func(c *cron) { c.processes = 6 }), Warning, "max_worker_processes is 6"},
@@ -74,9 +79,12 @@ func TestHBA(t *testing.T) {
 
 func TestConnectionsAndSettings(t *testing.T) {
 	t.Parallel()
-	standard := map[string]string{"sync_interval": "1 minute", "max_staleness": "10 minutes", "watched_staleness": "1 hour", "consistency_window": "60 seconds", "audit_retention": "90 days", "batch_timeout": "1 hour",
-		"max_deletes": "100", "max_delete_ratio": "0.5", "delete_ratio_floor": "5", "read_share": "0.5"}
-	numbers := map[string]float64{"sync_interval": 60, "max_staleness": 600, "watched_staleness": 3600, "consistency_window": 60, "audit_retention": 90 * 86400, "batch_timeout": 3600,
+	standard := map[string]string{"sync_interval": "1 minute", "max_staleness": "10 minutes",
+		"watched_staleness": "1 hour", "consistency_window": "60 seconds", "audit_retention": "90 days",
+		"batch_timeout": "1 hour",
+		"max_deletes":   "100", "max_delete_ratio": "0.5", "delete_ratio_floor": "5", "read_share": "0.5"}
+	numbers := map[string]float64{"sync_interval": 60, "max_staleness": 600, "watched_staleness": 3600,
+		"consistency_window": 60, "audit_retention": 90 * 86400, "batch_timeout": 3600,
 		"max_deletes": 100, "max_delete_ratio": 0.5, "delete_ratio_floor": 5, "read_share": 0.5}
 	with := func(name string, number float64) Check {
 		changed := map[string]float64{}
@@ -90,8 +98,10 @@ func TestConnectionsAndSettings(t *testing.T) {
 		{"room", judgeConnections(connections{100, 3, 10, -1, -1}, 72), OK, "87 are free"},
 		{"little room", judgeConnections(connections{100, 3, 40, -1, -1}, 72), Warning, "max_connections leaves 57"},
 		{"no room", judgeConnections(connections{100, 3, 95, -1, -1}, 72), Failure, "leaves 2"},
-		{"limit of the login", judgeConnections(connections{100, 3, 0, 20, -1}, 72), Warning, "the login's CONNECTION LIMIT leaves 20"},
-		{"limit of the database", judgeConnections(connections{100, 3, 0, -1, 5}, 72), Failure, "the database's CONNECTION LIMIT leaves 5"},
+		{"limit of the login", judgeConnections(connections{100, 3, 0, 20, -1}, 72), Warning,
+			"the login's CONNECTION LIMIT leaves 20"},
+		{"limit of the database", judgeConnections(connections{100, 3, 0, -1, 5}, 72), Failure,
+			"the database's CONNECTION LIMIT leaves 5"},
 		{"standard settings", judgeSettings(standard, numbers), OK, ""},
 		{"often", with("sync_interval", 1), Warning, "sync_interval"},
 		{"seldom", with("sync_interval", 86400), Warning, "seen late"},
@@ -125,7 +135,8 @@ func table() *modules.Table {
 
 func TestMisfits(t *testing.T) {
 	t.Parallel()
-	fits := modules.Row{"name": modules.Text("n"), "kind": modules.Text("a"), "size": modules.Int(7), "since": modules.Text("2026-01-02T03:04:05Z"), "parent": modules.Text("thing-1")}
+	fits := modules.Row{"name": modules.Text("n"), "kind": modules.Text("a"), "size": modules.Int(7),
+		"since": modules.Text("2026-01-02T03:04:05Z"), "parent": modules.Text("thing-1")}
 	for _, c := range []struct {
 		column  string
 		value   *modules.Value
@@ -181,7 +192,8 @@ func TestGathering(t *testing.T) {
 	m.add("thing", "", misfit{"size", Differs, "NULL", "number of 1 character"})
 	all := m.sorted()
 	if len(all) != 2 || all[0].String() != "kind: unknown value: c, wanted a, b (3 objects in r0, r1)" ||
-		all[1].String() != "size: second read differs: the listing says number of 1 character, the direct read NULL (1 object)" {
+		all[1].String() != "size: second read differs: the listing says number of 1 character, the direct read NULL "+
+			"(1 object)" {
 		t.Errorf("%v", all)
 	}
 }
@@ -222,7 +234,8 @@ func TestShares(t *testing.T) {
 	for _, r := range all {
 		got = append(got, fmt.Sprintf("%s:%s %s %.3f", r.Service, r.Action, r.Region, r.Share))
 	}
-	want := []string{"route53:* us-east-1 0.500", "ec2:DescribeSubnets eu-west-1 0.010", "ec2:DescribeVpcs eu-west-1 0.010", "lambda:* us-west-2 0.010",
+	want := []string{"route53:* us-east-1 0.500", "ec2:DescribeSubnets eu-west-1 0.010",
+		"ec2:DescribeVpcs eu-west-1 0.010", "lambda:* us-west-2 0.010",
 		"lambda:GetFunction eu-west-1 0.010", "ssm:GetParameter+GetParameters eu-west-1 0.010"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -237,7 +250,8 @@ func TestSlowCycle(t *testing.T) {
 	t.Parallel()
 	d := &doctor{report: &Report{}, interval: time.Minute}
 	for _, name := range []string{"a", "b"} {
-		d.reads = append(d.reads, &read{table: &modules.Table{Name: name}, listing: newMeter(), took: 40 * time.Second, objects: 5},
+		d.reads = append(d.reads, &read{table: &modules.Table{Name: name}, listing: newMeter(), took: 40 * time.Second,
+			objects: 5},
 			&read{table: &modules.Table{Name: name}, listing: newMeter(), took: 10 * time.Second})
 	}
 	d.cycle()
@@ -247,10 +261,11 @@ func TestSlowCycle(t *testing.T) {
 func TestNothingIsGivenAway(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{
-		"role arn:aws:iam::123456789012:role/web of 123456789012":                                  "role arn:… of ********9012",
-		`"10.0.0.0/33" is not an IP network`:                                                       `"…" is not an IP network`,
-		"vpc-0a1b2c3d4e5f60718 has no i-0a1b2c3d":                                                  "vpc-… has no i-…",
-		"key AKIAIOSFODNN7EXAMPLE":                                                                 "key AKIA…",
+		"role arn:aws:iam::123456789012:role/web of 123456789012": "role arn:… of " +
+			"********9012",
+		`"10.0.0.0/33" is not an IP network`:      `"…" is not an IP network`,
+		"vpc-0a1b2c3d4e5f60718 has no i-0a1b2c3d": "vpc-… has no i-…",
+		"key AKIAIOSFODNN7EXAMPLE":                "key AKIA…",
 		"cannot log in: no role: set access_key_id and secret_access_key, role_arn or such things": "cannot log in: no role",
 	} {
 		if got := maskText(given); got != want {
@@ -261,9 +276,12 @@ func TestNothingIsGivenAway(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&modules.Error{Code: "AccessDenied", Message: "User: arn:aws:iam::1:user/x is not authorized to perform: s3:ListBucket on resource: arn:aws:s3:::b because no session policy allows the s3:ListBucket action"},
+		{&modules.Error{Code: "AccessDenied",
+			Message: "User: arn:aws:iam::1:user/x is not authorized to perform: s3:ListBucket on resource: " +
+				"arn:aws:s3:::b because no session policy allows the s3:ListBucket action"},
 			"AccessDenied because no session policy allows"},
-		{&modules.Error{Code: "InvalidVpcID.NotFound", Message: "The vpc ID 'vpc-1' does not exist"}, "InvalidVpcID.NotFound"},
+		{&modules.Error{Code: "InvalidVpcID.NotFound", Message: "The vpc ID 'vpc-1' does not exist"},
+			"InvalidVpcID.NotFound"},
 		{fmt.Errorf("list: %w", context.DeadlineExceeded), "the time is up"},
 		{errors.New(`column kind: "secret" is not it`), `column kind: "…" is not it`},
 	} {
@@ -272,7 +290,8 @@ func TestNothingIsGivenAway(t *testing.T) {
 		}
 	}
 	for value, want := range map[modules.Value]string{
-		modules.Null: "NULL", modules.Text(""): "empty text", modules.Text("true"): "boolean", modules.Text("äöü"): "text of 3 characters",
+		modules.Null: "NULL", modules.Text(""): "empty text", modules.Text("true"): "boolean",
+		modules.Text("äöü"):   "text of 3 characters",
 		modules.Text(`["a"]`): "list of 5 bytes", modules.Text("-1.5"): "number of 4 characters",
 	} {
 		if got := shapeOf(value); got != want {
@@ -283,7 +302,9 @@ func TestNothingIsGivenAway(t *testing.T) {
 
 func TestPartitions(t *testing.T) {
 	t.Parallel()
-	for region, want := range map[string]string{"eu-west-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov", "us-iso-east-1": "aws-iso", "us-isob-east-1": "aws-iso-b", "eusc-de-east-1": "aws-eusc"} {
+	for region, want := range map[string]string{"eu-west-1": "aws", "cn-north-1": "aws-cn",
+		"us-gov-west-1": "aws-us-gov", "us-iso-east-1": "aws-iso", "us-isob-east-1": "aws-iso-b",
+		"eusc-de-east-1": "aws-eusc"} {
 		if got := partitionOf(region); got != want {
 			t.Errorf("%s: %s, want %s", region, got, want)
 		}

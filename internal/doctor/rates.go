@@ -33,7 +33,8 @@ func shares(calls map[call]int, interval time.Duration) []Rate {
 		all = append(all, *one)
 	}
 	slices.SortFunc(all, func(a, b Rate) int {
-		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Action, b.Action), cmp.Compare(a.Region, b.Region))
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Action, b.Action),
+			cmp.Compare(a.Region, b.Region))
 	})
 	return all
 }
@@ -44,7 +45,8 @@ func (r Rate) String() string {
 	if r.Region != "" {
 		where = " in " + r.Region
 	}
-	return fmt.Sprintf("%s:%s%s: %s a cycle, %s of %g a second (%s)", r.Service, r.Action, where, count(r.Calls, "call"), percent(r.Share), r.PerSecond, r.Source)
+	return fmt.Sprintf("%s:%s%s: %s a cycle, %s of %g a second (%s)", r.Service, r.Action, where,
+		count(r.Calls, "call"), percent(r.Share), r.PerSecond, r.Source)
 }
 
 func percent(share float64) string {
@@ -74,12 +76,15 @@ func (d *doctor) cycle() {
 	for _, t := range slowest {
 		took += t
 	}
-	c.Calls, c.Seconds, c.Rates = counted.total(), took.Round(time.Millisecond).Seconds(), shares(counted.calls, d.interval)
+	c.Calls, c.Seconds, c.Rates = counted.total(), took.Round(time.Millisecond).Seconds(),
+		shares(counted.calls, d.interval)
 	d.report.Cycle = c
-	costs := fmt.Sprintf("to list everything takes about %.1f s and %s for %s", c.Seconds, count(c.Calls, "call"), count(c.Objects, "object"))
+	costs := fmt.Sprintf("to list everything takes about %.1f s and %s for %s", c.Seconds, count(c.Calls, "call"),
+		count(c.Objects, "object"))
 	if took > d.interval {
-		d.report.add(Check{ID: "cycle.time", Status: Warning, Message: fmt.Sprintf("%s; a cycle is due every %s", costs, d.interval),
-			Advice: "raise sync_interval or max_staleness in iasql_settings, install fewer modules, or enable fewer regions"})
+		d.report.add(Check{ID: "cycle.time", Status: Warning,
+			Message: fmt.Sprintf("%s; a cycle is due every %s", costs, d.interval),
+			Advice:  "raise sync_interval or max_staleness in iasql_settings, install fewer modules, or enable fewer regions"})
 	} else {
 		d.report.add(Check{ID: "cycle.time", Status: OK, Message: fmt.Sprintf("%s, every %s", costs, d.interval)})
 	}
@@ -93,10 +98,13 @@ func (d *doctor) rates(all []Rate) {
 		d.report.add(Check{ID: "cycle.rates", Status: Skipped, Message: "AWS documents no rate for what was called"})
 		return
 	}
-	check := Check{ID: "cycle.rates", Status: OK, Message: fmt.Sprintf("at most %s of a documented rate, if every cycle listed everything", percent(all[0].Share))}
+	check := Check{ID: "cycle.rates", Status: OK,
+		Message: fmt.Sprintf("at most %s of a documented rate, if every cycle listed everything",
+			percent(all[0].Share))}
 	if all[0].Share > much {
 		check.Status = Warning
-		check.Advice = "raise max_staleness or sync_interval in iasql_settings: the account's other programs share these rates"
+		check.Advice = "raise max_staleness or sync_interval in iasql_settings: the account's other programs share " +
+			"these rates"
 	}
 	for _, r := range all[:min(5, len(all))] {
 		check.Details = append(check.Details, r.String())
@@ -110,11 +118,14 @@ func (d *doctor) throttling(counted *meter) {
 	n := 0
 	for _, c := range sortedCalls(counted.throttled) {
 		n += counted.throttled[c]
-		check.Details = append(check.Details, fmt.Sprintf("%s:%s in %s: %d of %s", c.service, c.action, c.region, counted.throttled[c], count(counted.calls[c], "call")))
+		check.Details = append(check.Details,
+			fmt.Sprintf("%s:%s in %s: %d of %s", c.service, c.action, c.region, counted.throttled[c],
+				count(counted.calls[c], "call")))
 	}
 	if n > 0 {
 		check.Status, check.Message = Warning, "AWS throttled "+count(n, "call")
-		check.Advice = "somebody may be using up the account's rates; the engine slows down by itself, and cycles take longer"
+		check.Advice = "somebody may be using up the account's rates; the engine slows down by itself, and cycles " +
+			"take longer"
 	}
 	d.report.add(check)
 }

@@ -39,7 +39,8 @@ func (d *doctor) examineRegions(ctx context.Context) bool {
 
 // regionsUnknown goes on with the regions that were named, or the default one.
 func (d *doctor) regionsUnknown(err error) bool {
-	check := Check{ID: "regions.enabled", Status: Failure, Message: "the regions cannot be listed: " + said(err), Advice: adviceOf(err)}
+	check := Check{ID: "regions.enabled", Status: Failure, Message: "the regions cannot be listed: " + said(err),
+		Advice: adviceOf(err)}
 	if modules.ClassOf(err) == modules.Denied {
 		check.Message = "the regions cannot be listed: ec2:DescribeRegions is denied: " + said(err)
 		check.Advice = "allow ec2:DescribeRegions: the module aws_account, which all others depend on, needs it"
@@ -90,7 +91,8 @@ func (d *doctor) probe(ctx context.Context) {
 	}
 	failures := make([]error, len(chosen))
 	_ = aws.Each(ctx, d.Concurrency, slices.Collect(indices(len(chosen))), func(ctx context.Context, i int) error {
-		_, failures[i] = d.describeRegions(ctx, chosen[i].Name, &ec2.DescribeRegionsInput{RegionNames: []string{chosen[i].Name}})
+		_, failures[i] = d.describeRegions(ctx, chosen[i].Name,
+			&ec2.DescribeRegionsInput{RegionNames: []string{chosen[i].Name}})
 		return nil
 	})
 	var denied []string
@@ -111,7 +113,8 @@ func (d *doctor) probe(ctx context.Context) {
 	case len(d.regions) == 0:
 		check = Check{ID: "regions.readable", Status: Failure, Message: "none", Details: denied, Advice: advice}
 	case len(denied) > 0:
-		check = Check{ID: "regions.readable", Status: Warning, Message: fmt.Sprintf("%d of %d", len(d.regions), len(chosen)), Details: denied, Advice: advice}
+		check = Check{ID: "regions.readable", Status: Warning,
+			Message: fmt.Sprintf("%d of %d", len(d.regions), len(chosen)), Details: denied, Advice: advice}
 		if len(d.Regions) > 0 {
 			check.Status = Failure // it was named
 		}
@@ -130,7 +133,8 @@ func indices(n int) func(yield func(int) bool) {
 	}
 }
 
-func (d *doctor) describeRegions(ctx context.Context, region string, in *ec2.DescribeRegionsInput) ([]ec2types.Region, error) {
+func (d *doctor) describeRegions(ctx context.Context, region string, in *ec2.DescribeRegionsInput) ([]ec2types.Region,
+	error) {
 	client, err := d.Clients.EC2(ctx, modules.Scope{Account: d.scope.Account, Region: region})
 	if err != nil {
 		return nil, err

@@ -59,8 +59,9 @@ var (
 	quotes   = regexp.MustCompile(`"[^"]*"`)
 	ids      = regexp.MustCompile(`\b([a-z]+)-[0-9a-f]{8,17}\b`)
 	profiles = regexp.MustCompile(`(config profile, )[^\s:]+`)
-	hint     = regexp.MustCompile(`: set access_key_id and secret_access_key.*$`) // ends every failure to log in; the check's advice says it
-	keys     = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`)
+	// ends every failure to log in; the check's advice says it
+	hint = regexp.MustCompile(`: set access_key_id and secret_access_key.*$`)
+	keys = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`)
 )
 
 // maskText takes out of a message of the engine or the SDK what names things of
@@ -77,7 +78,8 @@ func maskText(message string) string {
 
 // reason is what AWS adds to a denial of which policy it comes from (IAM User
 // Guide, "Troubleshoot access denied error messages").
-var reason = regexp.MustCompile(`with an explicit deny in an? [a-zA-Z -]*(?:policy|boundary)|because no [a-zA-Z -]*(?:policy|boundary) allows`)
+var reason = regexp.MustCompile(
+	`with an explicit deny in an? [a-zA-Z -]*(?:policy|boundary)|because no [a-zA-Z -]*(?:policy|boundary) allows`)
 
 // performs is AWS's own name of the permission that lacks.
 var performs = regexp.MustCompile(`not authorized to perform: ([A-Za-z0-9-]+:[A-Za-z0-9]+)`)

@@ -64,28 +64,35 @@ func judgeCron(c cron, database string) Check {
 	case c.version == "" && c.database != "" && c.database != database:
 		return Check{Status: Skipped, Message: "pg_cron works in another database of this server" + instead}
 	case c.version == "" && c.database == database && c.available:
-		return Check{Status: Warning, Message: "pg_cron is loaded for this database, and the extension is missing" + instead,
+		return Check{Status: Warning, Message: "pg_cron is loaded for this database, and the extension is missing" +
+			instead,
 			Advice: "run engine migrate --admin-url, or CREATE EXTENSION pg_cron as an administrator"}
 	case c.version == "" && c.available:
 		return Check{Status: Skipped, Message: "pg_cron is on the server, and not loaded for this database" + instead}
 	case c.version == "":
 		return Check{Status: Skipped, Message: "there is no pg_cron on the server" + instead}
 	case !c.usable:
-		return Check{Status: Warning, Message: "the engine may not use pg_cron" + instead, Advice: "have whoever created the extension run: GRANT USAGE ON SCHEMA cron TO iasql_engine"}
+		return Check{Status: Warning, Message: "the engine may not use pg_cron" + instead,
+			Advice: "have whoever created the extension run: GRANT USAGE ON SCHEMA cron TO iasql_engine"}
 	case c.last == "failed":
-		return Check{Status: Warning, Message: "the last run of pg_cron's job failed " + c.age.Round(time.Second).String() + " ago: " + maskText(c.message),
+		return Check{Status: Warning, Message: "the last run of pg_cron's job failed " +
+			c.age.Round(time.Second).String() + " ago: " + maskText(c.message),
 			Advice: "set cron.use_background_workers = on, or let pg_cron log in (a .pgpass file on the server)"}
 	case c.workers == "off" && c.last == "":
-		return Check{Status: Warning, Message: "pg_cron logs in for its jobs, with a password", Advice: "set cron.use_background_workers = on and restart the server, or give the server a .pgpass file"}
+		return Check{Status: Warning, Message: "pg_cron logs in for its jobs, with a password",
+			Advice: "set cron.use_background_workers = on and restart the server, or give the server a .pgpass file"}
 	case c.workers == "on" && c.running > 0 && c.processes < c.running+2:
-		return Check{Status: Warning, Message: fmt.Sprintf("max_worker_processes is %d, and pg_cron may run %d jobs at once", c.processes, c.running),
-			Advice: fmt.Sprintf("set max_worker_processes to %d or more, or cron.max_running_jobs to less", c.running+2)}
+		return Check{Status: Warning, Message: fmt.Sprintf(
+			"max_worker_processes is %d, and pg_cron may run %d jobs at once", c.processes, c.running),
+			Advice: fmt.Sprintf("set max_worker_processes to %d or more, or cron.max_running_jobs to less",
+				c.running+2)}
 	case !c.job:
 		return Check{Status: OK, Message: "pg_cron " + c.version + "; an engine makes the job when it starts"}
 	case c.last == "":
 		return Check{Status: OK, Message: "pg_cron " + c.version + "; the job has not run yet"}
 	}
-	return Check{Status: OK, Message: fmt.Sprintf("pg_cron %s; the last run %s %s ago", c.version, c.last, c.age.Round(time.Second))}
+	return Check{Status: OK, Message: fmt.Sprintf("pg_cron %s; the last run %s %s ago", c.version, c.last,
+		c.age.Round(time.Second))}
 }
 
 // hbaRule is a line of pg_hba.conf.
@@ -99,24 +106,28 @@ type hbaRule struct {
 
 // hba looks at pg_hba.conf, where the login may.
 func (db *database) hba(ctx context.Context) (Check, error) {
-	rows, err := db.conn.Query(ctx, `SELECT line_number, coalesce(type, ''), coalesce(database, '{}'), coalesce(user_name, '{}'), coalesce(auth_method, ''), coalesce(error, '') FROM pg_hba_file_rules ORDER BY line_number`)
+	rows, err := db.conn.Query(ctx,
+		`SELECT line_number, coalesce(type, ''), coalesce(database, '{}'), coalesce(user_name, '{}'), coalesce(auth_method, ''), coalesce(error, '') FROM pg_hba_file_rules ORDER BY line_number`)
 	var rules []hbaRule
 	if err == nil {
 		var r hbaRule
-		_, err = pgx.ForEachRow(rows, []any{&r.line, &r.kind, &r.databases, &r.user, &r.method, &r.failure}, func() error {
-			rules = append(rules, r)
-			return nil
-		})
+		_, err = pgx.ForEachRow(rows, []any{&r.line, &r.kind, &r.databases, &r.user, &r.method, &r.failure},
+			func() error {
+				rules = append(rules, r)
+				return nil
+			})
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege {
-		return Check{Status: Skipped, Message: "only an administrator may read pg_hba.conf; database.loopback tries what matters"}, nil
+		return Check{Status: Skipped, Message: "only an administrator may read pg_hba.conf; database.loopback tries " +
+			"what matters"}, nil
 	}
 	if err != nil {
 		return Check{}, err
 	}
 	var role string
-	if err := db.conn.QueryRow(ctx, `SELECT 'iasql_loopback_' || oid FROM pg_database WHERE datname = current_database()`).Scan(&role); err != nil {
+	if err := db.conn.QueryRow(ctx,
+		`SELECT 'iasql_loopback_' || oid FROM pg_database WHERE datname = current_database()`).Scan(&role); err != nil {
 		return Check{}, err
 	}
 	return judgeHBA(rules, db.conn.Config().Database, role), nil
@@ -134,7 +145,8 @@ func judgeHBA(rules []hbaRule, database, role string) Check {
 		in := slices.Contains(r.databases, "all") || slices.Contains(r.databases, database)
 		who := slices.Contains(r.user, "all") || slices.Contains(r.user, role)
 		if in && who && slices.Contains([]string{"trust", "peer", "ident"}, r.method) {
-			check.Details = append(check.Details, fmt.Sprintf("line %d: %s lets roles in without a password (%s)", r.line, r.kind, r.method))
+			check.Details = append(check.Details,
+				fmt.Sprintf("line %d: %s lets roles in without a password (%s)", r.line, r.kind, r.method))
 		}
 	}
 	if len(check.Details) > 0 {
@@ -157,7 +169,8 @@ func (d *doctor) connections(ctx context.Context) (Check, error) {
 	c.reserved = superuser + others
 	err := db.conn.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM pg_stat_activity a WHERE a.usesysid IS NOT NULL AND a.datid IS NOT NULL AND a.pid <> pg_backend_pid()), r.rolconnlimit, d.datconnlimit
-		FROM pg_roles r, pg_database d WHERE r.rolname = session_user AND d.datname = current_database()`).Scan(&c.used, &c.ofRole, &c.ofDatabase)
+		FROM pg_roles r, pg_database d WHERE r.rolname = session_user AND d.datname = current_database()`).Scan(&c.used,
+		&c.ofRole, &c.ofDatabase)
 	if err != nil {
 		return Check{}, err
 	}
@@ -181,7 +194,8 @@ func judgeConnections(c connections, wanted int) Check {
 	if free < wanted {
 		check.Status = Warning
 		check.Message = fmt.Sprintf("an engine opens up to %d, and %s leaves %d", wanted, limit, free)
-		check.Advice = "raise the limit, or run engine serve with fewer --accounts: it opens four connections for each, and eight"
+		check.Advice = "raise the limit, or run engine serve with fewer --accounts: it opens four connections for " +
+			"each, and eight"
 	}
 	if free < fewest {
 		check.Status = Failure
@@ -199,11 +213,16 @@ type bounds struct {
 
 // settingBounds are narrower than what the database lets a user set.
 var settingBounds = map[string]bounds{
-	"sync_interval":      {true, 10, 3600, "full cycles come so often that they use up the account's rates", "changes made in the cloud are seen late"},
-	"max_staleness":      {true, 60, 3600, "every cycle lists everything, which uses up the account's rates", "changes made in the cloud are seen late"},
-	"watched_staleness":  {true, 600, 6 * 3600, "tables are listed although events tell of their changes", "what events do not tell is seen very late"},
-	"consistency_window": {true, 10, 600, "a read of AWS that lags behind may be taken for a change", "what others change in the cloud is seen late"},
-	"read_share":         {false, 0.1, 0.8, "the engine reads so slowly that changes made in the cloud are seen late", "the engine's reads may use up the account's rates"},
+	"sync_interval": {true, 10, 3600, "full cycles come so often that they use up the account's rates",
+		"changes made in the cloud are seen late"},
+	"max_staleness": {true, 60, 3600, "every cycle lists everything, which uses up the account's rates",
+		"changes made in the cloud are seen late"},
+	"watched_staleness": {true, 600, 6 * 3600, "tables are listed although events tell of their changes",
+		"what events do not tell is seen very late"},
+	"consistency_window": {true, 10, 600, "a read of AWS that lags behind may be taken for a change",
+		"what others change in the cloud is seen late"},
+	"read_share": {false, 0.1, 0.8, "the engine reads so slowly that changes made in the cloud are seen late",
+		"the engine's reads may use up the account's rates"},
 	"audit_retention":    {true, 7 * 86400, 0, "history is gone within days", ""},
 	"batch_timeout":      {true, 0, 86400, "", "a batch that was left open keeps its records from others for long"},
 	"max_deletes":        {false, 0, 1000, "", "the guard against mass deletion hardly guards"},
@@ -224,7 +243,8 @@ func (d *doctor) iasqlSettings(ctx context.Context) (Check, error) {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == pgerrcode.UndefinedTable || pg.Code == pgerrcode.InsufficientPrivilege) {
-		return Check{Status: Skipped, Message: "the database has not been migrated, or the login may not read iasql_settings"}, nil
+		return Check{Status: Skipped, Message: "the database has not been migrated, or the login may not read " +
+			"iasql_settings"}, nil
 	}
 	if err != nil {
 		return Check{}, err
@@ -239,7 +259,8 @@ func (d *doctor) iasqlSettings(ctx context.Context) (Check, error) {
 		if !b.interval {
 			number, err = strconv.ParseFloat(value, 64)
 		} else {
-			err = d.database.conn.QueryRow(ctx, `SELECT extract(epoch FROM $1::text::interval)::double precision`, value).Scan(&number)
+			err = d.database.conn.QueryRow(ctx, `SELECT extract(epoch FROM $1::text::interval)::double precision`,
+				value).Scan(&number)
 		}
 		if err == nil {
 			numbers[name] = number

@@ -9,7 +9,8 @@ import (
 // WriteText prints the report for people.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "iasql doctor: engine %s, %s, took %.1f s\n", r.Version, r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Seconds)
+	fmt.Fprintf(&b, "iasql doctor: engine %s, %s, took %.1f s\n", r.Version,
+		r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Seconds)
 	last := ""
 	for _, c := range r.Checks {
 		if group := c.group(); group != last {

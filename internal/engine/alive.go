@@ -83,7 +83,8 @@ func (p *pulse) stuck() string {
 }
 
 // watched runs a cycle, shows that it gets on as long as it does, and ends it when it does not.
-func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler, kind store.Kind) (store.Report, error) {
+func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler,
+	kind store.Kind) (store.Report, error) {
 	m := e.pulse.begin(fmt.Sprintf("the %s cycle of account %s", kind, lease.Account))
 	defer e.pulse.end(m)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -97,7 +98,8 @@ func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync
 			case <-time.After(max(e.pulse.limit()/20, time.Millisecond)):
 			}
 			if still := m.still(); still > e.pulse.limit() {
-				e.log.Error("a cycle stands and is ended", "account", lease.Account, "cycle", lease.Cycle, "kind", kind, "for", still.Round(time.Second))
+				e.log.Error("a cycle stands and is ended", "account", lease.Account, "cycle", lease.Cycle, "kind", kind,
+					"for", still.Round(time.Second))
 				cancel(errStill)
 				return
 			}
@@ -131,7 +133,8 @@ func (e *Engine) Healthy() error {
 // lookForNewerEvery is how often an engine looks whether a newer one has migrated its database.
 const lookForNewerEvery = 10 * time.Second
 
-// lookForNewer says once, in the log, that a newer engine has migrated the database: this one goes on with what it knows of
+// lookForNewer says once, in the log, that a newer engine has migrated the database: this one goes on with what it
+// knows of
 // it for as long as that release allows, and is to be replaced.
 func (e *Engine) lookForNewer(ctx context.Context) {
 	for said := ""; ; {
@@ -141,7 +144,8 @@ func (e *Engine) lookForNewer(ctx context.Context) {
 		case <-time.After(lookForNewerEvery):
 		}
 		if version, err := platform.NewerVersion(ctx, e.pool); err == nil && version != "" && version != said {
-			e.log.Warn("a newer engine has migrated the database: replace this one by it", "engine", e.id, "newer", version)
+			e.log.Warn("a newer engine has migrated the database: replace this one by it", "engine", e.id,
+				"newer", version)
 			said = version
 		}
 	}

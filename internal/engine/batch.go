@@ -96,8 +96,11 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 		if err := e.openToEdits(ctx, args.Batch); err != nil {
 			return nil, err
 		}
-		return nil, &platform.UserError{Code: "IA029", Message: fmt.Sprintf("batch %d was not begun, since this will certainly not be done: %s", args.Batch, strings.Join(refused.what, "; ")),
-			Hint: "Nothing was changed, and the batch is open. Insert again what is deleted in vain, or CALL iasql_rollback(); CALL iasql_commit(on_error => 'keep') does the rest."}
+		return nil, &platform.UserError{Code: "IA029",
+			Message: fmt.Sprintf("batch %d was not begun, since this will certainly not be done: %s", args.Batch,
+				strings.Join(refused.what, "; ")),
+			Hint: "Nothing was changed, and the batch is open. Insert again what is deleted in vain, or CALL " +
+				"iasql_rollback(); CALL iasql_commit(on_error => 'keep') does the rest."}
 	case err != nil:
 		return nil, err
 	}
@@ -105,8 +108,10 @@ func (e *Engine) commit(ctx context.Context, args commitArgs) (*committed, error
 		if err := e.openToEdits(ctx, args.Batch); err != nil {
 			return nil, err
 		}
-		return nil, &platform.UserError{Code: "IA025", Message: fmt.Sprintf("batch %d %s; it was not begun", args.Batch, stopped),
-			Hint: "Look at SELECT * FROM iasql_preview(); if it is meant, CALL iasql_commit(preview_hash => iasql_preview_hash()), or raise the setting."}
+		return nil, &platform.UserError{Code: "IA025",
+			Message: fmt.Sprintf("batch %d %s; it was not begun", args.Batch, stopped),
+			Hint: "Look at SELECT * FROM iasql_preview(); if it is meant, CALL iasql_commit(preview_hash => " +
+				"iasql_preview_hash()), or raise the setting."}
 	}
 	if len(result.Failed) > 0 && args.OnError != "keep" {
 		var reasons []string
@@ -149,7 +154,8 @@ func (e *Engine) begun(ctx context.Context, batch int64) (begun bool, result *co
 // undone is the error of a commit that failed and has been undone.
 func undone(batch int64, why string) error {
 	return &platform.UserError{Code: "IA026", Message: fmt.Sprintf("batch %d failed and was undone: %s", batch, why),
-		Hint: "Nothing of the batch is left, here or in the cloud. Begin anew with the cause removed, or commit with on_error => 'keep'."}
+		Hint: "Nothing of the batch is left, here or in the cloud. Begin anew with the cause removed, or commit with " +
+			"on_error => 'keep'."}
 }
 
 // undo undoes a batch whose commit has failed, and returns the error that tells so.
@@ -161,8 +167,9 @@ func (e *Engine) undo(ctx context.Context, batch int64, why string) error {
 	case transient(err):
 		return err
 	}
-	return &platform.UserError{Code: "IA026", Message: fmt.Sprintf("batch %d failed: %s; undoing it failed too: %v", batch, why, err),
-		Hint: "SELECT * FROM iasql_status WHERE review shows what is left."}
+	return &platform.UserError{Code: "IA026",
+		Message: fmt.Sprintf("batch %d failed: %s; undoing it failed too: %v", batch, why, err),
+		Hint:    "SELECT * FROM iasql_status WHERE review shows what is left."}
 }
 
 // transient reports whether an error is one that passes: the database is away, has no
@@ -188,11 +195,13 @@ func transient(err error) bool {
 // meanwhile.
 func (e *Engine) closeBatch(ctx context.Context, batch int64, phase, outcome string) error {
 	event := map[string]string{committing: "END_COMMIT", reverting: "END_REVERT"}[phase]
-	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.log_event($4, $1), iasql_internal.close_batch($1, $2, $3)`, batch, phase, outcome, event)
+	_, err := e.pool.Exec(ctx, `SELECT iasql_internal.log_event($4, $1), iasql_internal.close_batch($1, $2, $3)`, batch,
+		phase, outcome, event)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == errorLost {
 		var same bool
-		if err := e.pool.QueryRow(ctx, `SELECT outcome IS NOT DISTINCT FROM $2 FROM iasql_internal.batch WHERE id = $1`, batch, outcome).Scan(&same); err == nil && same {
+		if err := e.pool.QueryRow(ctx, `SELECT outcome IS NOT DISTINCT FROM $2 FROM iasql_internal.batch WHERE id = $1`,
+			batch, outcome).Scan(&same); err == nil && same {
 			return nil // the other one is an engine that took this one for dead
 		}
 		return &platform.UserError{Code: errorLost, Message: pg.Message, Hint: pg.Hint}
@@ -221,8 +230,9 @@ func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &pg) && pg.Code == pgerrcode.LockNotAvailable:
-		return &platform.UserError{Code: "IA020", Message: fmt.Sprintf("batch %d is still being edited in a transaction that is open", args.Batch),
-			Hint: "Commit or roll back that transaction first. Nothing was changed."}
+		return &platform.UserError{Code: "IA020",
+			Message: fmt.Sprintf("batch %d is still being edited in a transaction that is open", args.Batch),
+			Hint:    "Commit or roll back that transaction first. Nothing was changed."}
 	case err != nil:
 		return fmt.Errorf("begin to commit batch %d: %w", args.Batch, err)
 	case closed == 0:
@@ -233,22 +243,25 @@ func (e *Engine) closeToEdits(ctx context.Context, args commitArgs) error {
 
 // openToEdits takes that back, for a commit that was not begun.
 func (e *Engine) openToEdits(ctx context.Context, batch int64) error {
-	_, err := e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.batch SET phase = 'open', commit_asked = NULL, begun_at = NULL WHERE id = $1 AND phase = 'committing'`, batch)
+	_, err := e.pool.Exec(context.WithoutCancel(ctx),
+		`UPDATE iasql_internal.batch SET phase = 'open', commit_asked = NULL, begun_at = NULL WHERE id = $1 AND phase = 'committing'`, batch)
 	return err
 }
 
 // lost says what has become of a batch that somebody else has closed, or is undoing.
 func (e *Engine) lost(ctx context.Context, batch int64) error {
 	what := "being rolled back"
-	err := e.pool.QueryRow(ctx, `SELECT coalesce(outcome, 'being rolled back') FROM iasql_internal.batch WHERE id = $1`, batch).Scan(&what)
+	err := e.pool.QueryRow(ctx, `SELECT coalesce(outcome, 'being rolled back') FROM iasql_internal.batch WHERE id = $1`,
+		batch).Scan(&what)
 	if errors.Is(err, pgx.ErrNoRows) {
 		what, err = "gone", nil
 	}
 	if err != nil {
 		return fmt.Errorf("look what has become of batch %d: %w", batch, err)
 	}
-	return &platform.UserError{Code: errorLost, Message: fmt.Sprintf("batch %d is no longer this commit's: it is %s", batch, what),
-		Hint: "SELECT * FROM iasql_batches shows what has become of it."}
+	return &platform.UserError{Code: errorLost,
+		Message: fmt.Sprintf("batch %d is no longer this commit's: it is %s", batch, what),
+		Hint:    "SELECT * FROM iasql_batches shows what has become of it."}
 }
 
 // startCommit compares the batch with what was reviewed and approved, and puts on
@@ -273,8 +286,9 @@ func (e *Engine) startCommit(ctx context.Context, args commitArgs, begun bool) (
 		}
 		if args.PreviewHash != nil && now.Hash != *args.PreviewHash {
 			return false, &platform.UserError{Code: "IA023",
-				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since", args.Batch),
-				Hint:    "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
+				Message: fmt.Sprintf("batch %d is not what was previewed: the database or the cloud has changed since",
+					args.Batch),
+				Hint: "Nothing was changed. Look at SELECT * FROM iasql_preview() again."}
 		}
 	}
 	_, err = e.pool.Exec(ctx, `
@@ -301,8 +315,10 @@ func (e *Engine) approved(ctx context.Context, batch int64, hash string, require
 	if have >= required {
 		return nil
 	}
-	return &platform.UserError{Code: "IA027", Message: fmt.Sprintf("batch %d has %d of %d approvals of its present plan", batch, have, required),
-		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has changed nothing in it call SELECT iasql_approve(%d, '%s').", batch, hash)}
+	return &platform.UserError{Code: "IA027",
+		Message: fmt.Sprintf("batch %d has %d of %d approvals of its present plan", batch, have, required),
+		Hint: fmt.Sprintf("Nothing was changed. Let somebody who has changed nothing in it call SELECT "+
+			"iasql_approve(%d, '%s').", batch, hash)}
 }
 
 // carryOut runs cycles of the batch until nothing of it is left to be done: every
@@ -311,10 +327,13 @@ func (e *Engine) approved(ctx context.Context, batch int64, hash string, require
 // once the batch is in another phase: somebody else has decided otherwise.
 //
 // A strict one fails with a [refusedError] before it has changed anything if something will certainly not be done.
-func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed, strict bool) (result *committed, stopped string, err error) {
+func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, reviewed, strict bool) (result *committed,
+	stopped string, err error) {
 	result = &committed{Failed: []failedRecord{}}
 	var patience float64
-	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(&patience); err != nil {
+	if err := e.pool.QueryRow(ctx,
+		`SELECT extract(epoch FROM iasql_internal.setting('progress_timeout')::interval)::double precision`).Scan(
+		&patience); err != nil {
 		return nil, "", fmt.Errorf("read the setting progress_timeout: %w", err)
 	}
 	ctx, end := e.telling(ctx, batch)
@@ -328,7 +347,9 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 		}
 		more, pushed := false, result.Pushed
 		for _, account := range accounts {
-			report, err := e.runCycle(ctx, account, store.Push, postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed, Strict: strict && calls == 0})
+			report, err := e.runCycle(ctx, account, store.Push,
+				postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed, Strict: strict &&
+					calls == 0})
 			switch {
 			case errors.Is(err, errPhase):
 				return nil, "", e.lost(ctx, batch)
@@ -364,7 +385,8 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 		}
 		if waited := time.Since(moved); waited.Seconds() > patience {
 			for i := range at.working {
-				at.working[i].Message = fmt.Sprintf("given up after %s without progress: %s", waited.Round(time.Second), at.working[i].Message)
+				at.working[i].Message = fmt.Sprintf("given up after %s without progress: %s", waited.Round(time.Second),
+					at.working[i].Message)
 			}
 			result.Failed = append(append(result.Failed, at.failed...), at.working...)
 			return result, "", nil
@@ -414,23 +436,24 @@ func (e *Engine) progress(ctx context.Context, batch int64) (at standing, err er
 		waiting        []failedRecord
 	)
 	at.stuck, at.pause = true, time.Second
-	_, err = pgx.ForEachRow(rows, []any{&f.Table, &f.Record, &waits, &failure, &says, &retried, &seconds}, func() error {
-		f.Message = says
-		switch {
-		case failure != "":
-			f.Message = failure
-			at.failed = append(at.failed, f)
-		case waits:
-			waiting = append(waiting, f)
-		default:
-			at.working = append(at.working, f)
-			at.stuck = at.stuck && retried
-			if seconds != nil {
-				at.pause = min(at.pause, time.Duration(*seconds*float64(time.Second)))
+	_, err = pgx.ForEachRow(rows, []any{&f.Table, &f.Record, &waits, &failure, &says, &retried, &seconds},
+		func() error {
+			f.Message = says
+			switch {
+			case failure != "":
+				f.Message = failure
+				at.failed = append(at.failed, f)
+			case waits:
+				waiting = append(waiting, f)
+			default:
+				at.working = append(at.working, f)
+				at.stuck = at.stuck && retried
+				if seconds != nil {
+					at.pause = min(at.pause, time.Duration(*seconds*float64(time.Second)))
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
 	at.pause = max(at.pause, 20*time.Millisecond)
 	if len(at.failed) > 0 && len(at.working) == 0 {
 		at.failed = append(at.failed, waiting...) // for what has failed
@@ -442,7 +465,8 @@ func (e *Engine) progress(ctx context.Context, batch int64) (at standing, err er
 
 // rolledBack reports whether a batch is closed, and was rolled back.
 func (e *Engine) rolledBack(ctx context.Context, batch int64) (is bool) {
-	err := e.pool.QueryRow(ctx, `SELECT outcome = 'rolled back' FROM iasql_internal.batch WHERE id = $1`, batch).Scan(&is)
+	err := e.pool.QueryRow(ctx, `SELECT outcome = 'rolled back' FROM iasql_internal.batch WHERE id = $1`,
+		batch).Scan(&is)
 	return err == nil && is
 }
 

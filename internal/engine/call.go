@@ -30,7 +30,8 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 	}
 	f := e.registry.Function(args.Function)
 	if f == nil {
-		return nil, &platform.UserError{Code: "IA013", Message: "this engine has no function " + args.Function, Hint: "Upgrade the engine: it is older than the database."}
+		return nil, &platform.UserError{Code: "IA013", Message: "this engine has no function " + args.Function,
+			Hint: "Upgrade the engine: it is older than the database."}
 	}
 	t := e.registry.Table(f.Table)
 	scope, given, err := f.Arguments(t, func(name string) json.RawMessage { return args.Arguments[name] })
@@ -47,7 +48,8 @@ func (e *Engine) call(ctx context.Context, request int64, raw json.RawMessage) (
 		}
 		in.Permit = &modules.Permit{Journal: &callJournal{engine: e, request: request, table: f.Table, scope: scope}}
 	}
-	below, end := e.span(ctx, "function "+f.Name, attribute.String("iasql.account", scope.Account), attribute.String("cloud.region", scope.Region),
+	below, end := e.span(ctx, "function "+f.Name, attribute.String("iasql.account", scope.Account),
+		attribute.String("cloud.region", scope.Region),
 		attribute.String("iasql.table", f.Table), attribute.Int64("iasql.request", request))
 	rows, err := f.Call(below, in)
 	end(err)
@@ -97,12 +99,14 @@ func (e *Engine) callError(f *modules.Function, err error) error {
 	case modules.MayHaveHappened:
 		if f.Acts() {
 			failure.Message += " (its outcome is unknown: it may have been done)"
-			failure.Hint = "It is not done again by itself: look whether it was done before you call it again. SELECT * FROM iasql_operations shows the call."
+			failure.Hint = "It is not done again by itself: look whether it was done before you call it again. " +
+				"SELECT * FROM iasql_operations shows the call."
 			break
 		}
 		failure.Hint = "Nothing was changed. Call it again."
 	case modules.NotFound:
-		failure.Hint = "Nothing was done. If it was inserted a moment ago, commit, SELECT iasql_wait_for_all(), and call it again; the names, account and region must be right too."
+		failure.Hint = "Nothing was done. If it was inserted a moment ago, commit, SELECT iasql_wait_for_all(), and " +
+			"call it again; the names, account and region must be right too."
 	case modules.Invalid:
 		failure.Hint = "Nothing was done. Correct the arguments."
 	case modules.Denied:
@@ -112,7 +116,8 @@ func (e *Engine) callError(f *modules.Function, err error) error {
 		}
 		failure.Hint += "."
 	case modules.ReadOnly:
-		failure.Hint = "Nothing was done. This is a defect of the module: a function that only reads has tried to change something."
+		failure.Hint = "Nothing was done. This is a defect of the module: a function that only reads has tried to " +
+			"change something."
 	default:
 		failure.Hint = "Nothing was done. Call it again later."
 	}
@@ -171,7 +176,8 @@ func (j *callJournal) Begin(ctx context.Context, call modules.Call) (func(error)
 			}
 		}
 		_, err := j.engine.pool.Exec(context.WithoutCancel(ctx),
-			`UPDATE public.iasql_operations SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1`, id, result, message)
+			`UPDATE public.iasql_operations SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1`, id,
+			result, message)
 		if err != nil {
 			j.engine.log.Warn("could not note how a call ended", "operation", id, "error", err)
 		}

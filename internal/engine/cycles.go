@@ -112,7 +112,8 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			return nil
 		}
 		if pause > soon {
-			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`, account, pause.Seconds()); err != nil {
+			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`,
+				account, pause.Seconds()); err != nil {
 				e.log.Error("could not queue another cycle", "account", account, "error", err)
 			}
 			return nil
@@ -133,7 +134,8 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 
 // runCycle takes the account's lease, waiting for a running cycle to end, and
 // runs one cycle under it.
-func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (store.Report, error) {
+func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
+	options postgres.CycleOptions) (store.Report, error) {
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
@@ -183,20 +185,23 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind, 
 
 // runErrand has a full cycle of the account that is listing here run a cycle of a batch
 // between two pages, and reports whether there was one.
-func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (store.Report, bool, error) {
+func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind,
+	options postgres.CycleOptions) (store.Report, bool, error) {
 	began := time.Now()
-	errand := &sync.Errand{Kind: kind, Batch: options.Batch, Reviewed: options.Reviewed, Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
-		began = time.Now()
-		if err := e.learnTypes(ctx); err != nil {
-			return nil, err
-		}
-		return e.newCycle(ctx, account, kind, options)
-	}}
+	errand := &sync.Errand{Kind: kind, Batch: options.Batch, Reviewed: options.Reviewed,
+		Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
+			began = time.Now()
+			if err := e.learnTypes(ctx); err != nil {
+				return nil, err
+			}
+			return e.newCycle(ctx, account, kind, options)
+		}}
 	ran, err := e.turns.errand(ctx, account, errand)
 	if !ran || err != nil {
 		return store.Report{}, false, err
 	}
-	seen := Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: errand.Report, Err: errand.Err}
+	seen := Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: errand.Report,
+		Err: errand.Err}
 	if e.options.Observe != nil {
 		e.options.Observe(seen)
 	}
@@ -207,7 +212,8 @@ func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind,
 // acquire takes the account's lease for a cycle. Push cycles that no batch needs do
 // not stand in line for it: errAsked says that another one sees to what is to be
 // pushed.
-func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*postgres.Lease, error) {
+func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind,
+	options postgres.CycleOptions) (*postgres.Lease, error) {
 	alone := kind == store.Push && options.Batch == 0
 	if alone {
 		if e.turns.ask(account) {
@@ -243,8 +249,10 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind, o
 
 // newCycle prepares a cycle under the account's lease. It fails with errPhase if the
 // batch that the cycle is for is in another phase by now.
-func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, options postgres.CycleOptions) (*sync.Reconciler, error) {
-	cycle := &sync.Reconciler{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer}
+func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind,
+	options postgres.CycleOptions) (*sync.Reconciler, error) {
+	cycle := &sync.Reconciler{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency,
+		Tracer: e.options.Tracer}
 	cycle.Strict = options.Strict
 	cycle.World, cycle.Hinted, cycle.PullOnly = e.world, options.Hinted, e.options.PullOnly
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
@@ -262,7 +270,8 @@ func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind, 
 		// Asked under the lease: whoever changes the phase waits for this cycle, and
 		// knows that no other comes.
 		var so bool
-		if err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.batch WHERE id = $1 AND phase = $2)`, options.Batch, options.Phase).Scan(&so); err != nil {
+		if err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.batch WHERE id = $1 AND phase = $2)`,
+			options.Batch, options.Phase).Scan(&so); err != nil {
 			return nil, err
 		}
 		if !so {
@@ -298,7 +307,8 @@ func (e *Engine) tell(ctx context.Context, log *slog.Logger, seen Observation, b
 		level = slog.LevelDebug
 	}
 	log.Log(ctx, level, "cycle ended", "kind", seen.Kind, "took", seen.Took.Round(time.Millisecond), "batch", batch,
-		"calls", report.Calls, "pushed", report.Pushed, "pulled", report.Pulled, "settled", report.Settled, "failed", report.Failed)
+		"calls", report.Calls, "pushed", report.Pushed, "pulled", report.Pulled, "settled", report.Settled, "failed",
+		report.Failed)
 }
 
 // tellStop logs why cycles of an account are stopped when that begins, and that it has ended.
@@ -337,14 +347,17 @@ func withCycle(err error, fields ...any) []any {
 
 // underLease runs a cycle and gives the lease back, come what may: a panic ends
 // the cycle with an error, and no account waits for it for ever.
-func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler, kind store.Kind) (report store.Report, failure error) {
+func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler,
+	kind store.Kind) (report store.Report, failure error) {
 	defer func() {
 		if p := recover(); p != nil {
 			failure = fmt.Errorf("the engine has a defect: %v", p)
-			e.log.Error("cycle panicked", "account", lease.Account, "cycle", lease.Cycle, "panic", p, "stack", string(debug.Stack()))
+			e.log.Error("cycle panicked", "account", lease.Account, "cycle", lease.Cycle, "panic", p, "stack",
+				string(debug.Stack()))
 		}
 		if err := lease.Release(report, failure); err != nil {
-			e.log.Warn("cycle could not be closed", "account", lease.Account, "cycle", lease.Cycle, "kind", kind, "error", err)
+			e.log.Warn("cycle could not be closed", "account", lease.Account, "cycle", lease.Cycle, "kind", kind,
+				"error", err)
 		}
 	}()
 	return e.watched(ctx, lease, cycle, kind)

@@ -196,13 +196,14 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		heard[name] = true
 	}
 	e.queue, err = river.NewClient(driver{riverpgxv5.New(e.pool), heard}, &river.Config{
-		ID:                e.id,
-		Schema:            platform.RiverSchema,
-		Logger:            slog.New(quiet{e.log.Handler(), &e.away}),
-		Queues:            queues,
-		Workers:           workers,
-		FetchCooldown:     fetchCooldown,
-		FetchPollInterval: 2 * time.Second, // where no notification came: River (v0.51) sends none for a job that comes due within 5 s
+		ID:            e.id,
+		Schema:        platform.RiverSchema,
+		Logger:        slog.New(quiet{e.log.Handler(), &e.away}),
+		Queues:        queues,
+		Workers:       workers,
+		FetchCooldown: fetchCooldown,
+		// where no notification came: River (v0.51) sends none for a job that comes due within 5 s
+		FetchPollInterval: 2 * time.Second,
 		// A cycle may take long; it is the lease that tells whether its engine
 		// lives. The queue only tidies up after a dead one.
 		JobTimeout:                  -1,
@@ -255,7 +256,9 @@ func (e *Engine) ID() string { return e.id }
 // connected.
 func (e *Engine) Ready(ctx context.Context) error {
 	var connected bool
-	if err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = $1 AND iasql_internal.engine_alive(n))`, e.id).Scan(&connected); err != nil {
+	if err := e.pool.QueryRow(ctx,
+		`SELECT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = $1 AND iasql_internal.engine_alive(n))`,
+		e.id).Scan(&connected); err != nil {
 		return fmt.Errorf("the database does not answer: %w", err)
 	}
 	if !connected {
@@ -351,7 +354,9 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 // the schedule, the leader watches that it does; renew has pg_cron read it anew.
 func (e *Engine) schedule(ctx context.Context, renew bool) error {
 	var seconds float64
-	if err := e.pool.QueryRow(ctx, `SELECT extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(&seconds); err != nil {
+	if err := e.pool.QueryRow(ctx,
+		`SELECT extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(
+		&seconds); err != nil {
 		return fmt.Errorf("schedule full cycles: %w", err)
 	}
 	by, err := e.scheduleByCron(ctx, renew)
@@ -437,7 +442,8 @@ func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
 	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.tick_if_overdue()`).Scan(&overdue); err != nil || !overdue {
 		return err
 	}
-	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says", e.cronFailure(ctx))
+	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says",
+		e.cronFailure(ctx))
 	return e.schedule(ctx, true)
 }
 
@@ -470,9 +476,11 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 	return q.Handler.Handle(ctx, record)
 }
 
-// connectionTrouble matches what errors say of a connection that has broken or cannot be made, where the queue tells the
+// connectionTrouble matches what errors say of a connection that has broken or cannot be made, where the queue tells
+// the
 // text alone.
-var connectionTrouble = regexp.MustCompile(`failed to connect|connection refused|conn closed|connection reset|unexpected EOF|SQLSTATE 57P0[123]|broken pipe|closed pool`)
+var connectionTrouble = regexp.MustCompile(
+	`failed to connect|connection refused|conn closed|connection reset|unexpected EOF|SQLSTATE 57P0[123]|broken pipe|closed pool`)
 
 // outage is whether the database is away, and since when.
 type outage struct{ since atomic.Int64 }

@@ -100,7 +100,8 @@ func (e *Engine) wantsPush(ctx context.Context, account string) (wants bool, err
 		               WHERE j.kind = 'push' AND j.queue = 'iasql' AND j.state IN ('available', 'running') AND j.args ->> 'account' = $1)
 		   AND (EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.account = $1)
 		        OR EXISTS (SELECT FROM iasql_internal.record_state s WHERE s.account = $1)
-		        OR EXISTS (SELECT FROM iasql_internal.hint h WHERE h.account = $1 AND h.due <= clock_timestamp()))`, account).Scan(&wants)
+		        OR EXISTS (SELECT FROM iasql_internal.hint h WHERE h.account = $1 AND h.due <= clock_timestamp()))`,
+		account).Scan(&wants)
 	return wants, err
 }
 

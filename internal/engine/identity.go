@@ -18,7 +18,8 @@ func heldError(account, why string) error {
 		Hint: "SELECT * FROM iasql_worlds shows who each account says it is, and who it was."}
 }
 
-// identify fails unless an account is who it was, and something may be changed in it if that is to be done: cycles ask by
+// identify fails unless an account is who it was, and something may be changed in it if that is to be done: cycles ask
+// by
 // themselves, and functions of modules by this.
 func (e *Engine) identify(ctx context.Context, account string, acts bool) error {
 	if e.world == nil {

@@ -80,7 +80,8 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 		return nil, held[0]
 	}
 	slices.SortFunc(out.Rows, func(a, b previewRow) int {
-		return cmp.Or(cmp.Compare(a.Direction, b.Direction)*-1, cmp.Compare(a.Table, b.Table), cmp.Compare(value(a.ID), value(b.ID)),
+		return cmp.Or(cmp.Compare(a.Direction, b.Direction)*-1, cmp.Compare(a.Table, b.Table),
+			cmp.Compare(value(a.ID), value(b.ID)),
 			cmp.Compare(a.Description, b.Description), cmp.Compare(a.Action, b.Action))
 	})
 	text, err := json.Marshal(out.Rows)
@@ -95,10 +96,14 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 
 // previewOf runs the cycle of a preview of one account: between two pages of a full cycle that
 // is listing here, or under a lease of its own.
-func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.OwnEdits, batch int64, kind store.Kind) (store.Report, error) {
-	cycle := &sync.Reconciler{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer, ReadOnly: true, World: e.world}
+func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.OwnEdits, batch int64,
+	kind store.Kind) (store.Report, error) {
+	cycle := &sync.Reconciler{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer,
+		ReadOnly: true, World: e.world}
 	cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
-	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Reconciler, error) { return cycle, e.learnTypes(ctx) }}
+	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
+		return cycle, e.learnTypes(ctx)
+	}}
 	if ran, err := e.turns.errand(ctx, account, errand); ran || err != nil {
 		return errand.Report, errors.Join(err, errand.Err)
 	}
@@ -202,7 +207,8 @@ func rowsOf(step decide.Step) []previewRow {
 // newRow returns a row about a step that has no changes yet.
 func newRow(step decide.Step, action, direction string) previewRow {
 	s := step.Subject
-	r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: step.Decision.Reason, Changes: map[string]json.RawMessage{}, step: step}
+	r := previewRow{Action: action, Direction: direction, Table: s.Table.Name, Reason: step.Decision.Reason,
+		Changes: map[string]json.RawMessage{}, step: step}
 	if s.RecordID != 0 {
 		r.ID = &s.RecordID
 	}
@@ -279,7 +285,8 @@ func driftOfDeleted(step decide.Step) (drift []string) {
 			had = s.Change.Last[c.Name]
 		}
 		switch {
-		case !read, c.Computed, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.NamesOutgoing(c.Name), had.IsNull() && (c.OptionalComputed || c.References != nil), c.Same(had, cloud):
+		case !read, c.Computed, c.Local, c.WriteOnly, c.Name == modules.ColumnAccount, s.NamesOutgoing(c.Name),
+			had.IsNull() && (c.OptionalComputed || c.References != nil), c.Same(had, cloud):
 		default:
 			drift = append(drift, c.Name)
 		}

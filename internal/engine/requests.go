@@ -99,7 +99,8 @@ func (e *Engine) work(ctx context.Context, request int64, kind string, args json
 			return err
 		}
 	}
-	_, err = e.pool.Exec(context.WithoutCancel(ctx), `UPDATE iasql_internal.request SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1 AND ended IS NULL`,
+	_, err = e.pool.Exec(context.WithoutCancel(ctx),
+		`UPDATE iasql_internal.request SET ended = clock_timestamp(), result = $2, error = $3 WHERE id = $1 AND ended IS NULL`,
 		request, text, problem)
 	return err
 }
@@ -138,7 +139,8 @@ func (e *Engine) answer(ctx context.Context, request int64, kind string, args js
 	case "call":
 		return e.call(ctx, request, args)
 	}
-	return nil, &platform.UserError{Code: "IA013", Message: "this engine does not know the request " + kind, Hint: "Upgrade the engine: it is older than the database."}
+	return nil, &platform.UserError{Code: "IA013", Message: "this engine does not know the request " + kind,
+		Hint: "Upgrade the engine: it is older than the database."}
 }
 
 type moduleArgs struct {
@@ -210,7 +212,8 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 	for _, m := range e.registry.Modules() {
 		for _, table := range made[m.Name] {
 			t := installedTable{Module: m.Name, Table: table}
-			if err := e.pool.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", table}.Sanitize()).Scan(&t.Count); err != nil {
+			if err := e.pool.QueryRow(ctx,
+				`SELECT count(*) FROM `+pgx.Identifier{"public", table}.Sanitize()).Scan(&t.Count); err != nil {
 				return nil, err
 			}
 			answer.Tables = append(answer.Tables, t)
@@ -270,7 +273,9 @@ func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) 
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	warnings, err := e.syncAll(ctx, postgres.CycleOptions{Only: args.Tables}, func(table string) bool { return len(args.Tables) == 0 || slices.Contains(args.Tables, table) })
+	warnings, err := e.syncAll(ctx, postgres.CycleOptions{Only: args.Tables}, func(table string) bool {
+		return len(args.Tables) == 0 || slices.Contains(args.Tables, table)
+	})
 	return map[string]any{"warnings": warnings}, err
 }
 
@@ -279,7 +284,8 @@ func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) 
 // fails if a cycle could not run, or of an account nothing could be read that is asked about. A service
 // that need not be there is no failure, nor are regions that may not be read: the view iasql_listings
 // shows them.
-func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions, asked func(table string) bool) (warnings []problem, err error) {
+func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions,
+	asked func(table string) bool) (warnings []problem, err error) {
 	options.Waited = true
 	accounts, err := e.accounts(ctx)
 	if err != nil {
@@ -334,7 +340,8 @@ func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions, ask
 }
 
 // askedTables returns the installed tables that are asked about.
-func (e *Engine) askedTables(ctx context.Context, options postgres.CycleOptions, asked func(table string) bool) ([]string, error) {
+func (e *Engine) askedTables(ctx context.Context, options postgres.CycleOptions,
+	asked func(table string) bool) ([]string, error) {
 	rows, err := e.pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings`)
 	if err != nil {
 		return nil, fmt.Errorf("read which tables there are: %w", err)
@@ -369,12 +376,14 @@ func (e *Engine) couldNotRead(table string, scope modules.Scope, why string) err
 	}
 	return &platform.UserError{Code: "IA013",
 		Message: fmt.Sprintf("table %s could not be read in %s: %s", table, scope, why),
-		Hint:    "Check the account's credentials, the endpoint and the network; what could be read is in the tables. SELECT * FROM iasql_get_errors() shows every error."}
+		Hint: "Check the account's credentials, the endpoint and the network; what could be read is in the " +
+			"tables. SELECT * FROM iasql_get_errors() shows every error."}
 }
 
 // deniedEverywhere returns, by table, the errors of those that the engine may read in no region of
 // the account.
-func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) (map[string]error, error) {
+func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) (map[string]error,
+	error) {
 	rows, err := e.pool.Query(ctx, `
 		SELECT DISTINCT ON (table_name) table_name, region, denied FROM iasql_internal.listing l
 		WHERE account = $1 AND denied IS NOT NULL AND NOT partly

@@ -61,7 +61,9 @@ func (e *Engine) revert(ctx context.Context, batch int64, why *string) (int64, e
 	outcome := "rolled back"
 	if len(result.Failed) > 0 {
 		outcome = "rolled back in part"
-		err = &platform.UserError{Code: "IA013", Message: fmt.Sprintf("%d records of batch %d could not be undone, the first %s %d: %s", len(result.Failed), batch, result.Failed[0].Table, result.Failed[0].Record, result.Failed[0].Message),
+		err = &platform.UserError{Code: "IA013",
+			Message: fmt.Sprintf("%d records of batch %d could not be undone, the first %s %d: %s", len(result.Failed),
+				batch, result.Failed[0].Table, result.Failed[0].Record, result.Failed[0].Message),
 			Hint: "SELECT * FROM iasql_status WHERE review shows what is left."}
 	}
 	if closeErr := e.closeBatch(ctx, batch, reverting, outcome); closeErr != nil {
@@ -86,7 +88,9 @@ func (e *Engine) restore(ctx context.Context, batch int64) (n int64, err error) 
 			return err
 		}
 		if referred != nil {
-			return &platform.UserError{Code: pgerrcode.ForeignKeyViolation, Message: fmt.Sprintf("batch %d cannot be rolled back: %s", batch, *referred), Hint: "Change or roll that back first, and roll this batch back again."}
+			return &platform.UserError{Code: pgerrcode.ForeignKeyViolation,
+				Message: fmt.Sprintf("batch %d cannot be rolled back: %s", batch, *referred),
+				Hint:    "Change or roll that back first, and roll this batch back again."}
 		}
 		// These writes are wanted, not found, and belong to the batch.
 		if _, err := tx.Exec(ctx, `SELECT set_config('iasql.origin', 'batch', true), set_config('iasql.reverts', $1::bigint::text, true), iasql_internal.log_event('START_REVERT', $1::bigint)`, batch); err != nil {
@@ -111,7 +115,8 @@ func (e *Engine) restore(ctx context.Context, batch int64) (n int64, err error) 
 func (e *Engine) staged(ctx context.Context, batch int64) ([]string, error) {
 	rows, err := e.pool.Query(ctx, `
 		SELECT a.name FROM iasql_internal.account a
-		WHERE EXISTS (SELECT FROM iasql_internal.staged s WHERE s.batch = $1 AND s.account = a.name) ORDER BY a.name`, batch)
+		WHERE EXISTS (SELECT FROM iasql_internal.staged s WHERE s.batch = $1 AND s.account = a.name) ORDER BY a.name`,
+		batch)
 	if err != nil {
 		return nil, fmt.Errorf("read accounts of batch %d: %w", batch, err)
 	}

@@ -83,7 +83,8 @@ const chunk = 40
 
 // installTypes installs the types that the patterns mean, and returns the tables it made by
 // module, and the names of the types that are installed now.
-func (e *Engine) installTypes(ctx context.Context, request int64, patterns []string) (made map[string][]string, err error) {
+func (e *Engine) installTypes(ctx context.Context, request int64, patterns []string) (made map[string][]string,
+	err error) {
 	made = map[string][]string{}
 	if len(patterns) == 0 {
 		return made, nil
@@ -113,7 +114,8 @@ func (e *Engine) installTypes(ctx context.Context, request int64, patterns []str
 		e.tellProgress(ctx, request, fmt.Sprintf("%d of %d resource types are tables", done-len(said), len(names)))
 	}
 	if len(names) == 1 && len(said) == 1 && len(made) == 0 {
-		return nil, &platform.UserError{Code: "IA009", Message: said[0], Hint: "SELECT * FROM iasql_types('" + patterns[0] + "') shows what there is."}
+		return nil, &platform.UserError{Code: "IA009", Message: said[0], Hint: "SELECT * FROM iasql_types('" +
+			patterns[0] + "') shows what there is."}
 	}
 	if len(said) > 0 {
 		e.tellProgress(ctx, request, "left out: "+strings.Join(said, "; "))
@@ -129,16 +131,20 @@ func (e *Engine) askingScope(ctx context.Context) (modules.Scope, error) {
 		return scope, err
 	}
 	accounts := pgx.Identifier{"public", t.Name}.Sanitize()
-	err := e.pool.QueryRow(ctx, `SELECT name FROM `+accounts+` ORDER BY NOT is_default, name LIMIT 1`).Scan(&scope.Account)
+	err := e.pool.QueryRow(ctx, `SELECT name FROM `+accounts+
+		` ORDER BY NOT is_default, name LIMIT 1`).Scan(&scope.Account)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return scope, &platform.UserError{Code: "IA013", Message: "there is no account whose resource types could be read", Hint: "INSERT INTO " + t.Name + " (name) VALUES ('default')"}
+		return scope, &platform.UserError{Code: "IA013",
+			Message: "there is no account whose resource types could be read", Hint: "INSERT INTO " + t.Name +
+				" (name) VALUES ('default')"}
 	}
 	return scope, err
 }
 
 // findTypes returns the names of the types that the patterns mean, and what is said of those
 // that are left out. One that is named itself has to be there, and to be nobody's.
-func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []string) (names, said []string, err error) {
+func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []string) (names, said []string,
+	err error) {
 	for _, pattern := range patterns {
 		whole := !strings.ContainsAny(pattern, "*?%") && strings.Count(pattern, "::") == 2
 		offers, err := e.types.Find(ctx, scope, pattern)
@@ -146,15 +152,19 @@ func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []
 			return nil, nil, fmt.Errorf("read the account's resource types: %w", err)
 		}
 		if len(offers) == 0 {
-			return nil, nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("the account has no resource type %s", pattern), Hint: e.meant(ctx, scope, pattern)}
+			return nil, nil, &platform.UserError{Code: "IA009",
+				Message: fmt.Sprintf("the account has no resource type %s", pattern),
+				Hint:    e.meant(ctx, scope, pattern)}
 		}
 		for _, o := range offers {
 			switch {
 			case o.Native == "":
 				names = append(names, o.Name)
 			case whole:
-				return nil, nil, &platform.UserError{Code: "IA022", Message: fmt.Sprintf("the objects of %s are managed by the table %s", o.Name, o.Native),
-					Hint: fmt.Sprintf("Two tables never manage one object. SELECT * FROM iasql_install('%s') installs that one.", e.moduleOf(o.Native))}
+				return nil, nil, &platform.UserError{Code: "IA022",
+					Message: fmt.Sprintf("the objects of %s are managed by the table %s", o.Name, o.Native),
+					Hint: fmt.Sprintf("Two tables never manage one object. SELECT * FROM iasql_install('%s') "+
+						"installs that one.", e.moduleOf(o.Native))}
 			default:
 				said = append(said, fmt.Sprintf("%s (table %s)", o.Name, o.Native))
 			}
@@ -198,7 +208,8 @@ func (e *Engine) moduleOf(table string) string {
 }
 
 // installChunk describes some types, keeps that, and makes their tables.
-func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []string) (made map[string][]string, refused []string, err error) {
+func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []string) (made map[string][]string,
+	refused []string, err error) {
 	described := make([]*modules.Description, len(names))
 	faults := make([]error, len(names))
 	g, read := errgroup.WithContext(ctx)
@@ -206,7 +217,8 @@ func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []
 	for i, name := range names {
 		g.Go(func() error {
 			d, err := e.types.Describe(read, scope, name)
-			if described[i], faults[i] = &d, err; err != nil && modules.ClassOf(err).Heals() && modules.ClassOf(err) != modules.Transient {
+			if described[i], faults[i] = &d, err; err != nil && modules.ClassOf(err).Heals() &&
+				modules.ClassOf(err) != modules.Transient {
 				return err
 			}
 			return nil
@@ -228,7 +240,8 @@ func (e *Engine) installChunk(ctx context.Context, scope modules.Scope, names []
 }
 
 // keepAndInstall keeps how types describe themselves, and makes their tables.
-func (e *Engine) keepAndInstall(ctx context.Context, list []*modules.Description) (made map[string][]string, refused []string, err error) {
+func (e *Engine) keepAndInstall(ctx context.Context, list []*modules.Description) (made map[string][]string,
+	refused []string, err error) {
 	installed, err := e.installedResources(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -236,7 +249,9 @@ func (e *Engine) keepAndInstall(ctx context.Context, list []*modules.Description
 	given := map[string]string{} // types by the tables that they have been given just now
 	lay := func(d *modules.Description) error {
 		taken := e.taken(d.Name)
-		err := e.types.Lay(d, func(table string) bool { return taken(table) || given[table] != "" && given[table] != d.Name }, installed)
+		err := e.types.Lay(d, func(table string) bool {
+			return taken(table) || given[table] != "" && given[table] != d.Name
+		}, installed)
 		if err == nil {
 			given[tableOf(d)] = d.Name
 		}
@@ -365,7 +380,9 @@ func (e *Engine) installedTypes(ctx context.Context, patterns []string) ([]strin
 			return nil, err
 		}
 		if len(found) == 0 {
-			return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("no resource type %s is installed", pattern), Hint: "SELECT * FROM iasql_modules_installed() lists what is."}
+			return nil, &platform.UserError{Code: "IA009",
+				Message: fmt.Sprintf("no resource type %s is installed", pattern),
+				Hint:    "SELECT * FROM iasql_modules_installed() lists what is."}
 		}
 		names = append(names, found...)
 	}
@@ -400,8 +417,10 @@ func (e *Engine) offered(ctx context.Context, raw json.RawMessage) (any, error) 
 		return nil, err
 	}
 	if e.types == nil || !e.types.Searches(args.Pattern) {
-		return nil, &platform.UserError{Code: "IA009", Message: fmt.Sprintf("%q is no pattern of resource types", args.Pattern),
-			Hint: "SELECT * FROM iasql_types('" + e.examplePattern() + "') lists those of a service, iasql_types('mail') those with a word in the name."}
+		return nil, &platform.UserError{Code: "IA009",
+			Message: fmt.Sprintf("%q is no pattern of resource types", args.Pattern),
+			Hint: "SELECT * FROM iasql_types('" + e.examplePattern() +
+				"') lists those of a service, iasql_types('mail') those with a word in the name."}
 	}
 	scope, err := e.askingScope(ctx)
 	if err != nil {
@@ -417,7 +436,8 @@ func (e *Engine) offered(ctx context.Context, raw json.RawMessage) (any, error) 
 	}
 	out := make([]offeredType, 0, len(offers))
 	for _, o := range offers {
-		t := offeredType{Type: o.Name, Table: o.Table, Installed: slices.Contains(there, o.Name), Native: o.Native, Publisher: o.Publisher, Doc: o.Doc}
+		t := offeredType{Type: o.Name, Table: o.Table, Installed: slices.Contains(there, o.Name), Native: o.Native,
+			Publisher: o.Publisher, Doc: o.Doc}
 		if m := e.registry.Module(o.Name); m != nil && t.Installed {
 			t.Table = m.Tables()[0].Name
 		}

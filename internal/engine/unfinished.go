@@ -89,7 +89,8 @@ func databaseAway(err error) bool {
 	return errors.As(err, &pg) || databaseGone(err)
 }
 
-// databaseGone reports whether an error comes from a connection to the database that has broken or could not be made, or
+// databaseGone reports whether an error comes from a connection to the database that has broken or could not be made,
+// or
 // from the lease, which was lost with it.
 func databaseGone(err error) bool {
 	var network net.Error
@@ -140,7 +141,8 @@ func (e *Engine) finishOthers(ctx context.Context) {
 // takeUnfinished takes over the commits and reverts that nobody works on, and calls
 // take for each, which reports whether it begins with it. What waits in the queue is
 // not among them.
-func (e *Engine) takeUnfinished(ctx context.Context, take func(request int64, kind string, args json.RawMessage) bool) error {
+func (e *Engine) takeUnfinished(ctx context.Context,
+	take func(request int64, kind string, args json.RawMessage) bool) error {
 	rows, err := e.pool.Query(ctx, `
 		SELECT r.id, r.kind, r.args FROM iasql_internal.request r
 		WHERE r.ended IS NULL AND r.kind IN ('commit', 'revert')

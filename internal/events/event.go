@@ -72,7 +72,8 @@ func (e *Event) Failed() bool {
 	if e.Error == "" {
 		return false
 	}
-	for _, own := range []string{"Server.", "Internal", "ServiceUnavailable", "Unavailable", "RequestTimeout", "ServiceFailure"} {
+	for _, own := range []string{"Server.", "Internal", "ServiceUnavailable", "Unavailable", "RequestTimeout",
+		"ServiceFailure"} {
 		if strings.HasPrefix(e.Error, own) {
 			return false
 		}

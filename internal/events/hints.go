@@ -46,7 +46,9 @@ func Hints(registry *modules.Registry, account string, e *Event) []Hint {
 	found := finder{e: e, left: maxSteps}
 	for touched := registry.Touched(e.Source, e.Name); len(touched) > 0; {
 		of := len(touched) // those of one table
-		if at := slices.IndexFunc(touched, func(t modules.Touching) bool { return t.Table != touched[0].Table }); at > 0 {
+		if at := slices.IndexFunc(touched, func(t modules.Touching) bool {
+			return t.Table != touched[0].Table
+		}); at > 0 {
 			of = at
 		}
 		hints = append(hints, found.hints(account, touched[:of])...)

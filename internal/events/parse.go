@@ -167,14 +167,16 @@ func parseRecord(text []byte) (*Event, error) {
 	// Data events, such as reads of an object of S3, come by the million and change no table.
 	if r.EventType != "AwsApiCall" && r.EventType != "AwsServiceEvent" && r.EventType != "AwsConsoleAction" ||
 		r.EventCategory != "" && r.EventCategory != "Management" || r.ManagementEvent != nil && !*r.ManagementEvent {
-		return nil, fmt.Errorf("%w: it is %q of category %q", ErrOther, said(r.EventType, 100), said(r.EventCategory, 100))
+		return nil, fmt.Errorf("%w: it is %q of category %q", ErrOther, said(r.EventType, 100),
+			said(r.EventCategory, 100))
 	}
 	at, err := time.Parse(time.RFC3339, r.EventTime)
 	if err != nil {
 		return nil, errors.New("its eventTime is none")
 	}
 	e := &Event{
-		ID: r.EventID, Time: at.UTC(), Account: r.RecipientAccountID, Region: r.AWSRegion, Source: r.EventSource, Name: r.EventName,
+		ID: r.EventID, Time: at.UTC(), Account: r.RecipientAccountID, Region: r.AWSRegion, Source: r.EventSource,
+		Name:     r.EventName,
 		ReadOnly: r.ReadOnly == true || r.ReadOnly == "true",
 		Error:    said(r.ErrorCode, 200), RequestID: named(r.RequestID), SharedID: named(r.SharedEventID),
 		Actor: r.actor(),
@@ -190,8 +192,9 @@ func parseRecord(text []byte) (*Event, error) {
 func (r *record) actor() Actor {
 	u := &r.UserIdentity
 	a := Actor{
-		Type: said(u.Type, 100), ARN: said(u.ARN, maxText), Name: said(u.UserName, 300), Account: said(u.AccountID, 20), InvokedBy: said(u.InvokedBy, 300),
-		Address: said(r.SourceIPAddress, 300), UserAgent: said(r.UserAgent, 500),
+		Type: said(u.Type, 100), ARN: said(u.ARN, maxText), Name: said(u.UserName, 300), Account: said(u.AccountID, 20),
+		InvokedBy: said(u.InvokedBy, 300),
+		Address:   said(r.SourceIPAddress, 300), UserAgent: said(r.UserAgent, 500),
 	}
 	if a.ARN == "" {
 		a.ARN = said(u.SessionContext.SessionIssuer.ARN, maxText)
@@ -335,7 +338,9 @@ func (k *keeper) copy(v any) any {
 // secrets are parts of the names of members that hold secrets. AWS hides their values
 // itself (HIDDEN_DUE_TO_SECURITY_REASONS) or leaves them out; whoever forges an event, and
 // services that forget to, do not.
-var secrets = []string{"password", "secretstring", "secretbinary", "secretaccesskey", "sessiontoken", "authtoken", "privatekey", "plaintext", "userdata", "credential", "certificatebody", "clientsecret", "passphrase", "environmentvariables"}
+var secrets = []string{"password", "secretstring", "secretbinary", "secretaccesskey", "sessiontoken", "authtoken",
+	"privatekey", "plaintext", "userdata", "credential", "certificatebody", "clientsecret", "passphrase",
+	"environmentvariables"}
 
 func secret(name string) bool {
 	name = strings.ToLower(name)

@@ -17,10 +17,12 @@ var (
 	accessKeys = regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{12,}\b`)
 	// What a name says to be a secret: parameters of presigned URLs (AWS Signature Version 4,
 	// "Query parameters"), options of command lines, headers.
-	namedSecrets = regexp.MustCompile(`(?i)((?:password|passwd|passphrase|pwd|secret|token|signature|credential|api-?_?key|access-?_?key|private-?_?key|authorization)[a-z0-9_.-]*)(["']?\s*(?:[:=]|%3d|%3a)\s*["']?)((?:bearer|basic|aws4-hmac-sha256)\s+)?[^\s,;&'"()<>]+`)
+	namedSecrets = regexp.MustCompile(
+		`(?i)((?:password|passwd|passphrase|pwd|secret|token|signature|credential|api-?_?key|access-?_?key|private-?_?key|authorization)[a-z0-9_.-]*)(["']?\s*(?:[:=]|%3d|%3a)\s*["']?)((?:bearer|basic|aws4-hmac-sha256)\s+)?[^\s,;&'"()<>]+`)
 	// Options with a space between the name and the secret.
-	secretOptions = regexp.MustCompile(`(?i)(--?[a-z-]*(?:password|passwd|passphrase|secret|token|api-?key)\s+)[^\s,;&'"()<>]+`)
-	bearers       = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9+/_=.~-]{8,}`)
+	secretOptions = regexp.MustCompile(
+		`(?i)(--?[a-z-]*(?:password|passwd|passphrase|secret|token|api-?key)\s+)[^\s,;&'"()<>]+`)
+	bearers = regexp.MustCompile(`(?i)\b(bearer|basic)\s+[a-z0-9+/_=.~-]{8,}`)
 	// The password of a URL (RFC 3986, section 3.2.1).
 	userInfo = regexp.MustCompile(`://[^/\s@:]*:[^/\s@]+@`)
 	// Tokens by their own form: JSON Web Tokens (RFC 7519), and those of GitHub and Slack.
@@ -36,7 +38,8 @@ func said(text string, most int) string {
 	text = clean(text, 2*most)
 	text = userInfo.ReplaceAllString(text, "://"+mask+"@")
 	arn := ""
-	if parts := strings.SplitN(text, ":", 6); len(parts) == 6 && parts[0] == "arn" { // a colon after a word says nothing there
+	// a colon after a word says nothing there
+	if parts := strings.SplitN(text, ":", 6); len(parts) == 6 && parts[0] == "arn" {
 		arn, text = strings.TrimSuffix(text, parts[5]), parts[5]
 	}
 	text = arn + namedSecrets.ReplaceAllString(text, "${1}${2}"+mask)

@@ -39,24 +39,32 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 			`SELECT queue, state::text, count(*) FROM (SELECT queue, state FROM iasql_river.river_job WHERE state IN ('available', 'running', 'retryable', 'pending', 'scheduled') LIMIT 100000) j GROUP BY 1, 2`, "queue", "state"),
 		g("iasql_pending_changes", "Changes by users that have not reached the cloud; at most 100000 are counted.",
 			`SELECT count(*) FROM (SELECT FROM public.iasql_audit_log WHERE NOT settled LIMIT 100000) l`),
-		g("iasql_records_unsettled", "Records in a state other than Present that the engine remembers, by state and whether they need a person; at most 100000 are counted.",
+		g("iasql_records_unsettled", "Records in a state other than Present that the engine remembers, by state and "+
+			"whether they need a person; at most 100000 are counted.",
 			`SELECT state, review::text, count(*) FROM (SELECT state, review FROM iasql_internal.record_state LIMIT 100000) s GROUP BY 1, 2`, "state", "review"),
 		g("iasql_records_needing_review", "Records that need a person; at most 100000 are counted.",
 			`SELECT count(*) FROM (SELECT FROM iasql_internal.record_state WHERE review LIMIT 100000) s`),
-		g("iasql_conflicts_open", "Columns that changed on both sides and wait for a decision; at most 100000 are counted.",
+		g("iasql_conflicts_open", "Columns that changed on both sides and wait for a decision; at most 100000 are "+
+			"counted.",
 			`SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL AND NOT closed LIMIT 100000) c`),
-		g("iasql_table_staleness_seconds", "How long ago the least recent listing of a table in the cloud began, over its regions.",
+		g("iasql_table_staleness_seconds",
+			"How long ago the least recent listing of a table in the cloud began, over its regions.",
 			`SELECT account, table_name, extract(epoch FROM clock_timestamp() - min(listed))::double precision FROM iasql_internal.listing GROUP BY 1, 2 HAVING min(listed) IS NOT NULL`, "account", "table"),
 		g("iasql_listings_denied", "Listings that the cloud does not permit, by account and table.",
-			`SELECT account, table_name, count(*) FROM iasql_internal.listing WHERE denied IS NOT NULL GROUP BY 1, 2`, "account", "table"),
-		g("iasql_max_staleness_seconds", "How old the newest listing of a table may become: the setting max_staleness or, while events of changes are relied on, watched_staleness if that is longer.",
+			`SELECT account, table_name, count(*) FROM iasql_internal.listing WHERE denied IS NOT NULL GROUP BY 1, 2`,
+			"account", "table"),
+		g("iasql_max_staleness_seconds",
+			"How old the newest listing of a table may become: the setting max_staleness or, while events of changes "+
+				"are relied on, watched_staleness if that is longer.",
 			`SELECT extract(epoch FROM greatest(iasql_internal.setting('max_staleness')::interval,
 				CASE WHEN EXISTS (SELECT FROM iasql_internal.event_source s WHERE s.kind = 'queue' AND iasql_internal.source_trouble(s) IS NULL) THEN iasql_internal.setting('watched_staleness')::interval END))::double precision`),
 		g("iasql_event_source_ok", "1 for a source of events that is relied on, 0 for one that is not.",
 			`SELECT account, name, (iasql_internal.source_trouble(s) IS NULL)::integer FROM iasql_internal.event_source s`, "account", "source"),
-		g("iasql_event_source_behind_seconds", "How old the oldest message was of those that were read last from a source of events.",
+		g("iasql_event_source_behind_seconds",
+			"How old the oldest message was of those that were read last from a source of events.",
 			`SELECT account, name, extract(epoch FROM behind)::double precision FROM iasql_internal.event_source WHERE behind IS NOT NULL`, "account", "source"),
-		g("iasql_event_source_events", "Messages of a source of events, by what became of them: kept, double, foreign, malformed or dropped.",
+		g("iasql_event_source_events",
+			"Messages of a source of events, by what became of them: kept, double, foreign, malformed or dropped.",
 			`SELECT s.account, s.name, v.outcome, v.n FROM iasql_internal.event_source s
 			 CROSS JOIN LATERAL (VALUES ('kept', s.events), ('double', s.doubles), ('foreign', s.foreign_), ('malformed', s.malformed), ('dropped', s.dropped)) v (outcome, n)`, "account", "source", "outcome"),
 		g("iasql_engines_connected", "Engines that are connected now.",
@@ -66,23 +74,29 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 		g("iasql_cycle_age_seconds", "How long the cycle of an account that is under way has been, by engine and kind.",
 			`SELECT c.account, c.engine, c.kind, extract(epoch FROM clock_timestamp() - c.started)::double precision
 			 FROM iasql_internal.lease l JOIN public.iasql_cycles c ON c.account = l.account AND c.engine = l.engine AND c.ended IS NULL
-			 WHERE l.pid IS NOT NULL AND c.started > clock_timestamp() - interval '7 days'`, "account", "engine", "kind"),
-		g("iasql_lease_silent_seconds", "How long ago the engine that runs the cycles of an account last showed that it gets on.",
+			 WHERE l.pid IS NOT NULL AND c.started > clock_timestamp() - interval '7 days'`, "account",
+			"engine", "kind"),
+		g("iasql_lease_silent_seconds",
+			"How long ago the engine that runs the cycles of an account last showed that it gets on.",
 			`SELECT account, engine, extract(epoch FROM clock_timestamp() - beat)::double precision FROM iasql_internal.lease WHERE pid IS NOT NULL AND beat_fence = fence`, "account", "engine"),
-		g("iasql_worlds_held", "1 for an account about which nothing is done until a person has looked, or it is known who it is.",
+		g("iasql_worlds_held", "1 for an account about which nothing is done until a person has looked, or it is "+
+			"known who it is.",
 			`SELECT account, CASE code WHEN '' THEN 'unknown' ELSE code END, 1 FROM iasql_internal.world WHERE trouble IS NOT NULL
 			 UNION ALL SELECT a.name, 'restored', 1 FROM iasql_internal.account a, iasql_internal.server_seen i WHERE i.restored_at IS NOT NULL`, "account", "why"),
-		g("iasql_records_vanished", "Records that are gone from the cloud at once and wait for a person's word, by table; at most 100000 are counted.",
+		g("iasql_records_vanished", "Records that are gone from the cloud at once and wait for a person's word, by "+
+			"table; at most 100000 are counted.",
 			`SELECT account, table_name, count(*) FROM (SELECT account, table_name FROM iasql_internal.record_state WHERE code = 'vanished' LIMIT 100000) s GROUP BY 1, 2`, "account", "table"),
 		g("iasql_places_unread", "Tables in regions that could not be read by the last listing, by account and table.",
 			`SELECT account, table_name, count(*) FROM iasql_internal.unread GROUP BY 1, 2`, "account", "table"),
 		g("iasql_batches_open", "Batches that are open.",
 			`SELECT count(*) FROM iasql_internal.batch WHERE closed_at IS NULL`),
-		g("iasql_batch_oldest_seconds", "How long the oldest batch has been open that nobody has committed yet; 0 if there is none.",
+		g("iasql_batch_oldest_seconds",
+			"How long the oldest batch has been open that nobody has committed yet; 0 if there is none.",
 			`SELECT coalesce(extract(epoch FROM clock_timestamp() - min(opened_at)), 0)::double precision FROM iasql_internal.batch WHERE phase = 'open'`),
 		g("iasql_batch_timeout_seconds", "The setting batch_timeout.",
 			`SELECT extract(epoch FROM iasql_internal.setting('batch_timeout')::interval)::double precision`),
-		g("iasql_cycle_last_end_timestamp_seconds", "When the last full cycle of an account ended that did not fail as a whole.",
+		g("iasql_cycle_last_end_timestamp_seconds",
+			"When the last full cycle of an account ended that did not fail as a whole.",
 			`SELECT a.name, extract(epoch FROM c.ended)::double precision FROM iasql_internal.account a
 			 CROSS JOIN LATERAL (SELECT c.ended FROM public.iasql_cycles c WHERE c.account = a.name AND c.kind = 'full' AND c.ended IS NOT NULL AND c.message IS NULL ORDER BY c.ended DESC LIMIT 1) c`, "account"),
 	}}
@@ -144,9 +158,12 @@ func (g gauge) read(ctx context.Context, pool *pgxpool.Pool) (metrics []promethe
 type poolCollector struct{ pool *pgxpool.Pool }
 
 var (
-	poolConnections = prometheus.NewDesc("iasql_database_connections", "The engine's connections to the database, by what they are doing.", []string{"state"}, nil)
-	poolMost        = prometheus.NewDesc("iasql_database_connections_max", "The most connections that the engine opens.", nil, nil)
-	poolWaited      = prometheus.NewDesc("iasql_database_connection_wait_seconds_total", "How long the engine has waited for a free connection.", nil, nil)
+	poolConnections = prometheus.NewDesc("iasql_database_connections",
+		"The engine's connections to the database, by what they are doing.", []string{"state"}, nil)
+	poolMost = prometheus.NewDesc("iasql_database_connections_max",
+		"The most connections that the engine opens.", nil, nil)
+	poolWaited = prometheus.NewDesc("iasql_database_connection_wait_seconds_total",
+		"How long the engine has waited for a free connection.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -43,17 +43,27 @@ type throttled struct {
 func New(version string) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		cycles:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "iasql_cycles_total", Help: "Cycles that ended in this engine, by kind and result (ok, errors: of records or listings, failed: as a whole)."}, []string{"kind", "result"}),
-		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "iasql_cycle_duration_seconds", Help: "How long cycles of this engine took, by kind.",
+		cycles: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "iasql_cycles_total",
+			Help: "Cycles that ended in this engine, by kind and result (ok, errors: of records or listings, failed: " +
+				"as a whole)."}, []string{"kind", "result"}),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "iasql_cycle_duration_seconds",
+			Help:    "How long cycles of this engine took, by kind.",
 			Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900}}, []string{"kind"}),
-		pushed: prometheus.NewCounter(prometheus.CounterOpts{Name: "iasql_pushed_operations_total", Help: "Operations on the cloud that succeeded."}),
-		pulled: prometheus.NewCounter(prometheus.CounterOpts{Name: "iasql_pulled_records_total", Help: "Records that this engine wrote from the cloud."}),
-		calls:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "iasql_cloud_calls_total", Help: "Attempts of calls to the cloud, by service and result: ok, or the class of the error."}, []string{"service", "result"}),
-		callTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "iasql_cloud_call_duration_seconds", Help: "How long attempts of calls to the cloud took, with the wait for their turn, by service.",
+		pushed: prometheus.NewCounter(prometheus.CounterOpts{Name: "iasql_pushed_operations_total",
+			Help: "Operations on the cloud that succeeded."}),
+		pulled: prometheus.NewCounter(prometheus.CounterOpts{Name: "iasql_pulled_records_total",
+			Help: "Records that this engine wrote from the cloud."}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "iasql_cloud_calls_total",
+			Help: "Attempts of calls to the cloud, by service and result: ok, or the class of the error."},
+			[]string{"service", "result"}),
+		callTook: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "iasql_cloud_call_duration_seconds",
+			Help:    "How long attempts of calls to the cloud took, with the wait for their turn, by service.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}, []string{"service"}),
-		throttle: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "iasql_cloud_throttled_total", Help: "Attempts that the cloud answered by throttling, by service."}, []string{"service"}),
+		throttle: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "iasql_cloud_throttled_total",
+			Help: "Attempts that the cloud answered by throttling, by service."}, []string{"service"}),
 	}
-	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "iasql_build_info", Help: "The engine's version; always 1."}, []string{"version"})
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "iasql_build_info",
+		Help: "The engine's version; always 1."}, []string{"version"})
 	info.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(info, m.cycles, m.took, m.pushed, m.pulled, m.calls, m.callTook, m.throttle,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -68,7 +78,8 @@ func (m *Metrics) Watch(pool *pgxpool.Pool) {
 // Handler answers scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorHandling:       promhttp.ContinueOnError, // what the process itself knows is told when the database is away
+		// what the process itself knows is told when the database is away
+		ErrorHandling:       promhttp.ContinueOnError,
 		MaxRequestsInFlight: 4,
 		Timeout:             15 * time.Second,
 	})

@@ -30,8 +30,10 @@ func FuzzRules(f *testing.F) {
 				}
 				rule, ok := one.Explain("vpc", record, column)
 				for _, r := range rules {
-					applies := (r.Table == "" || r.Table == "vpc") && (r.RecordID == 0 || r.RecordID == record) && (r.Column == "" || r.Column == column)
-					if applies && (!ok || weight(r) > weight(rule) || weight(r) == weight(rule) && rank(r.Mode) > rank(rule.Mode)) {
+					applies := (r.Table == "" || r.Table == "vpc") && (r.RecordID == 0 || r.RecordID == record) &&
+						(r.Column == "" || r.Column == column)
+					if applies && (!ok || weight(r) > weight(rule) || weight(r) == weight(rule) &&
+						rank(r.Mode) > rank(rule.Mode)) {
 						t.Errorf("%v: for record %d column %q %v was chosen over %v", rules, record, column, rule, r)
 					}
 				}

@@ -28,7 +28,8 @@ func TestSpecificity(t *testing.T) {
 		column string
 		want   Mode
 	}{
-		{"u", 1, "c", Track}, {"t", 2, "x", Enforce}, {"t", 2, "c", Normal}, {"t", 1, "x", Track}, {"t", 1, "", Track}, {"t", 0, "", Enforce},
+		{"u", 1, "c", Track}, {"t", 2, "x", Enforce}, {"t", 2, "c", Normal}, {"t", 1, "x", Track}, {"t", 1, "", Track},
+		{"t", 0, "", Enforce},
 	} {
 		if got := r.Of(c.table, c.record, c.column); got != c.want {
 			t.Errorf("%s %d %s: %s, want %s", c.table, c.record, c.column, got, c.want)

@@ -63,7 +63,8 @@ func (t *Table) besideDDL(lookup func(string) *Table) []string {
         AND NOT EXISTS (SELECT FROM %[3]s p WHERE p.id = NEW.%[2]s AND p.%[4]s = NEW.%[1]s) THEN
         RAISE EXCEPTION '%% and %% name different objects', %[6]s, %[7]s
             USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, COLUMN = %[7]s, HINT = 'Give only one of them.';
-    END IF;`, text, record, target, quote(c.References.Key), c.recordOf("NEW", lookup), literal(c.References.Beside), literal(c.Name)))
+    END IF;`, text, record, target, quote(c.References.Key), c.recordOf("NEW", lookup), literal(c.References.Beside),
+			literal(c.Name)))
 	}
 	var statements []string
 	for _, c := range t.leaves() {
@@ -73,8 +74,10 @@ func (t *Table) besideDDL(lookup func(string) *Table) []string {
 				args = append(args, literal(name))
 			}
 		}
-		statements = append(statements, fmt.Sprintf("CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.leave_beside(%s)",
-			quote(t.leavesBeside(c)), quote(c.References.Table), strings.Join(args, ", ")))
+		statements = append(statements,
+			fmt.Sprintf("CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION "+
+				"iasql_internal.leave_beside(%s)",
+				quote(t.leavesBeside(c)), quote(c.References.Table), strings.Join(args, ", ")))
 	}
 	if len(body) == 0 {
 		return statements
@@ -89,9 +92,11 @@ BEGIN
     RETURN NEW;
 END
 `, strings.Join(body, "")))),
-		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: the columns of %s that name an object, and those that name its record, name the same one.'", t.besideFunction(), t.Name),
+		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: the columns of %s that name an object, and those that "+
+			"name its record, name the same one.'", t.besideFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.besideFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_beside BEFORE INSERT OR UPDATE OF %s ON public.%s FOR EACH ROW EXECUTE FUNCTION %s()",
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_beside BEFORE INSERT OR UPDATE OF %s ON public.%s FOR EACH ROW "+
+			"EXECUTE FUNCTION %s()",
 			quoteAll(of), quote(t.Name), t.besideFunction()),
 	)
 }
@@ -104,7 +109,8 @@ func (t *Table) leavesBeside(c *Column) string { return named("iasql_beside", t.
 func (t *Table) dropBesideDDL() []string {
 	var statements []string
 	for _, c := range t.leaves() {
-		statements = append(statements, fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", quote(t.leavesBeside(c)), quote(c.References.Table)))
+		statements = append(statements, fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", quote(t.leavesBeside(c)),
+			quote(c.References.Table)))
 	}
 	if len(statements) > 0 {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.besideFunction()+"()")
@@ -117,6 +123,8 @@ func (t *Table) fillDDL(c *Column, lookup func(string) *Table) []string {
 	if !c.beside() || c.References.ByKey {
 		return nil
 	}
-	return []string{"SELECT set_config('iasql.origin', 'engine', true)", fmt.Sprintf("UPDATE public.%s t SET %s = p.id FROM public.%s p WHERE t.%s IS NOT NULL AND %s",
-		quote(t.Name), quote(c.Name), quote(c.References.Table), quote(c.References.Beside), c.recordOf("t", lookup))}
+	return []string{"SELECT set_config('iasql.origin', 'engine', true)",
+		fmt.Sprintf("UPDATE public.%s t SET %s = p.id FROM public.%s p WHERE t.%s IS NOT NULL AND %s",
+			quote(t.Name), quote(c.Name), quote(c.References.Table), quote(c.References.Beside),
+			c.recordOf("t", lookup))}
 }

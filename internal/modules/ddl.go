@@ -20,7 +20,8 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 		defs = append(defs, c.ddl())
 	}
 	for _, unique := range t.uniques() { // what PostgreSQL cuts off these names has been cut off from the first version
-		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(t.Name+"_"+strings.Join(unique, "_")+"_key"), quoteAll(unique)))
+		defs = append(defs, fmt.Sprintf("CONSTRAINT %s UNIQUE (%s)", quote(t.Name+"_"+strings.Join(unique, "_")+"_key"),
+			quoteAll(unique)))
 	}
 	statements := []string{
 		fmt.Sprintf("CREATE TABLE public.%s (\n    %s\n)", quote(t.Name), strings.Join(defs, ",\n    ")),
@@ -55,7 +56,8 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 			}
 			continue
 		}
-		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s ADD COLUMN %s", quote(t.Name), t.columnDDL(c)))
+		statements = append(statements,
+			fmt.Sprintf("ALTER TABLE public.%s ADD COLUMN %s", quote(t.Name), t.columnDDL(c)))
 		statements = append(statements, t.referenceDDL(c, lookup)...)
 		statements = append(statements, t.fillDDL(c, lookup)...)
 	}
@@ -141,7 +143,8 @@ func (t *Table) renewDDL(c check) string {
 		return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", table, name)
 	}
 	renewed := check{"iasql_renewed", c.condition}
-	find := "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = " + literal(table) + "::regclass AND conname = "
+	find := "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'c' AND conrelid = " + literal(table) +
+		"::regclass AND conname = "
 	return "\nDO " + dollar(fmt.Sprintf(`
 DECLARE was text := (%[1]s %[2]s);
 BEGIN
@@ -209,7 +212,8 @@ func (t *Table) referenceDDL(c *Column, lookup func(string) *Table) []string {
 	columns, targets := t.referenceColumns(c, lookup)
 	statements := []string{fmt.Sprintf(
 		"ALTER TABLE public.%s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES public.%s (%s) DEFERRABLE",
-		quote(t.Name), quote(t.foreignKey(c, columns)), quoteAll(columns), quote(c.References.Table), quoteAll(targets))}
+		quote(t.Name), quote(t.foreignKey(c, columns)), quoteAll(columns), quote(c.References.Table),
+		quoteAll(targets))}
 	if c.Name != ColumnAccount && c.Name != ColumnRegion && !c.Identity {
 		statements = append(statements, fmt.Sprintf("CREATE INDEX %s ON public.%s (%s)",
 			quote(named(t.Name, c.Name, "idx")), quote(t.Name), quote(c.Name)))
@@ -253,7 +257,8 @@ func (t *Table) partsDDL(c *Column, lookup func(name string) *Table) []string {
 		args = append(args, literal(name))
 	}
 	return []string{fmt.Sprintf(
-		"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION iasql_internal.delete_parts(%s)",
+		"CREATE OR REPLACE TRIGGER %s BEFORE DELETE ON public.%s FOR EACH ROW EXECUTE FUNCTION "+
+			"iasql_internal.delete_parts(%s)",
 		quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), strings.Join(args, ", "))}
 }
 
@@ -297,11 +302,13 @@ func (t *Table) VaultDDL() []string {
 	for _, name := range secrets {
 		c := t.Column(name)
 		hide := func(id, key, isNew, was string) string {
-			return fmt.Sprintf("        NEW.%[1]s := iasql_internal.hide(TG_TABLE_NAME, %[2]s, %[3]s, %[4]s, %[5]s, %[6]s, NEW.%[1]s, %[7]s);",
+			return fmt.Sprintf("        NEW.%[1]s := iasql_internal.hide(TG_TABLE_NAME, %[2]s, %[3]s, %[4]s, %[5]s, "+
+				"%[6]s, NEW.%[1]s, %[7]s);",
 				quote(name), literal(name), id, key, isNew, was, literal(c.Check))
 		}
 		onInsert = append(onInsert, hide("NEW.id", key("NEW"), "true", "NULL"))
-		onUpdate = append(onUpdate, fmt.Sprintf("        IF NEW.%[1]s IS DISTINCT FROM OLD.%[1]s OR NEW.%[1]s = '********' THEN\n    %[2]s\n        END IF;",
+		onUpdate = append(onUpdate, fmt.Sprintf(
+			"        IF NEW.%[1]s IS DISTINCT FROM OLD.%[1]s OR NEW.%[1]s = '********' THEN\n    %[2]s\n        END IF;",
 			quote(name), hide("OLD.id", key("OLD"), "false", "OLD."+quote(name))))
 	}
 	table := "public." + quote(t.Name)
@@ -320,11 +327,14 @@ BEGIN
     RETURN NEW;
 END
 `, strings.Join(onInsert, "\n"), strings.Join(onUpdate, "\n")))),
-		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: puts asterisks in place of secrets before a row of %s is stored.'", t.vaultFunction(), t.Name),
+		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Row trigger: puts asterisks in place of secrets before a row of %s "+
+			"is stored.'", t.vaultFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.vaultFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE FUNCTION %s()",
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW EXECUTE "+
+			"FUNCTION %s()",
 			quoteAll(secrets), table, t.vaultFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide_begin BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.clear_staged()", table),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_hide_begin BEFORE INSERT OR UPDATE ON %s FOR EACH STATEMENT "+
+			"EXECUTE FUNCTION iasql_internal.clear_staged()", table),
 	}
 }
 
@@ -333,7 +343,8 @@ END
 func (t *Table) DropSecretChecks() []string {
 	var statements []string
 	for _, name := range t.Secrets() {
-		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name), quote(named(t.Name, name, "check"))))
+		statements = append(statements, fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name),
+			quote(named(t.Name, name, "check"))))
 	}
 	return statements
 }
@@ -361,7 +372,8 @@ func (t *Table) triggerDDL() []string {
 		"CREATE TRIGGER iasql_audit_insert AFTER INSERT ON public." + name +
 			" REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.audit()",
 		"CREATE TRIGGER iasql_audit_update AFTER UPDATE ON public." + name +
-			" REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.audit()",
+			" REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION " +
+			"iasql_internal.audit()",
 		"CREATE TRIGGER iasql_audit_delete AFTER DELETE ON public." + name +
 			" REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.audit()",
 		"CREATE TRIGGER iasql_refuse_truncate BEFORE TRUNCATE ON public." + name +
@@ -402,8 +414,10 @@ const columnDefault = "is_default"
 // ColumnFlags returns the flags of the table's columns as the write triggers use
 // them.
 func (t *Table) ColumnFlags() Flags {
-	f := Flags{Identity: []string{}, Computed: []string{}, WriteOnly: []string{}, Columns: []string{}, Local: []string{}, NaturalKey: []string{},
-		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Contents: map[string]string{}, Names: append([]string{}, t.NameColumns()...)}
+	f := Flags{Identity: []string{}, Computed: []string{}, WriteOnly: []string{}, Columns: []string{},
+		Local: []string{}, NaturalKey: []string{},
+		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Contents: map[string]string{},
+		Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
 	for i := range t.Columns {
 		c := &t.Columns[i]

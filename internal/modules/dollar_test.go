@@ -8,7 +8,8 @@ import (
 
 // Whatever a table says of itself ends no body that it stands in.
 func TestDollarQuoting(t *testing.T) {
-	for _, text := range []string{"", "plain", "$$", "ends in $", "$renew$", "$body1$ and $$", "$body1", "$$ $body1$ $body2$"} {
+	for _, text := range []string{"", "plain", "$$", "ends in $", "$renew$", "$body1$ and $$", "$body1",
+		"$$ $body1$ $body2$"} {
 		quoted := dollar(text)
 		tag := regexp.MustCompile(`^\$[a-z0-9]*\$`).FindString(quoted)
 		// The server takes what stands before the first tag that is the same (manual, section 4.1.2.4).
@@ -16,9 +17,12 @@ func TestDollarQuoting(t *testing.T) {
 			t.Errorf("%q is quoted as %s", text, quoted)
 		}
 	}
-	table := &Table{Name: "thing", Columns: []Column{{Name: "code", Type: TypeText, WriteOnly: true, Check: "code ~ '$$|$renew$|$plain$|$body1$'"},
-		{Name: "kind", Type: TypeText, Enum: []string{"$renew$", "$$"}}}}
-	for _, statement := range append(table.DDL(func(string) *Table { return nil }), table.renewDDL(check{"c", table.Columns[0].Check}), table.renewDDL(table.checks(&table.Columns[1])[1])) {
+	table := &Table{Name: "thing",
+		Columns: []Column{{Name: "code", Type: TypeText, WriteOnly: true, Check: "code ~ '$$|$renew$|$plain$|$body1$'"},
+			{Name: "kind", Type: TypeText, Enum: []string{"$renew$", "$$"}}}}
+	for _, statement := range append(table.DDL(func(string) *Table {
+		return nil
+	}), table.renewDDL(check{"c", table.Columns[0].Check}), table.renewDDL(table.checks(&table.Columns[1])[1])) {
 		for _, m := range regexp.MustCompile(`(?:AS|DO) (\$[a-z0-9]*\$)`).FindAllStringSubmatch(statement, -1) {
 			body := statement[strings.Index(statement, m[0])+len(m[0]):]
 			end := strings.Index(body, m[1])

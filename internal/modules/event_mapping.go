@@ -206,7 +206,8 @@ func (t *Table) validateEventMappings() error {
 func (t *Table) validateIdentity(mapping *EventMapping) error {
 	names := t.Identity()
 	if len(names) < 2 || len(names) != len(mapping.Identity) || mapping.Column+mapping.Prefix+mapping.After != "" {
-		return fmt.Errorf("it names an identity of %d columns, and the table's has %d", len(mapping.Identity), len(names))
+		return fmt.Errorf("it names an identity of %d columns, and the table's has %d", len(mapping.Identity),
+			len(names))
 	}
 	for _, name := range names {
 		if c := t.Column(name); c.Type != TypeText && c.References == nil {

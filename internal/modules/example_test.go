@@ -44,13 +44,15 @@ func (n notes) Get(_ context.Context, asked modules.GetRequest) ([]modules.Obser
 // A table is its description: its DDL follows from it, and so does what can be
 // done with its records. One whose resource cannot create refuses an INSERT.
 func ExampleResource() {
-	registry, err := modules.NewRegistry(&modules.Module{Name: "example", Version: 1, Doc: "Notes.", Resources: []modules.Resource{notes{"a": "hello"}}})
+	registry, err := modules.NewRegistry(&modules.Module{Name: "example", Version: 1, Doc: "Notes.",
+		Resources: []modules.Resource{notes{"a": "hello"}}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	resource := registry.Resource("note")
-	found, _ := resource.Get(context.Background(), modules.GetRequest{Identities: []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}}})
+	found, _ := resource.Get(context.Background(),
+		modules.GetRequest{Identities: []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}}})
 	fmt.Println(len(found), "of two notes is there and says", found[0].Row["words"])
 	fmt.Printf("%+v\n", modules.Can(resource))
 	ddl, _, _ := strings.Cut(strings.Join(resource.Table().DDL(registry.Table), "\n"), "(")

@@ -113,7 +113,8 @@ func (f *Function) validate(t *Table) error {
 		case optional && p.Default == "":
 			return fmt.Errorf("function %s: parameter %s follows one with a default and has none", f.Name, p.Name)
 		case p.Names != "" && t.Column(p.Names) == nil:
-			return fmt.Errorf("function %s: parameter %s names the unknown column %s.%s", f.Name, p.Name, t.Name, p.Names)
+			return fmt.Errorf("function %s: parameter %s names the unknown column %s.%s", f.Name, p.Name,
+				t.Name, p.Names)
 		}
 		seen[p.Name], optional = true, p.Default != ""
 	}
@@ -203,7 +204,8 @@ func (f *Function) Arguments(t *Table, raw func(name string) json.RawMessage) (S
 		given := raw(p.Name)
 		if len(given) == 0 || string(given) == "null" {
 			if p.Default == "" {
-				return Scope{}, nil, &Error{Class: Invalid, Code: "Argument", Message: "argument " + p.Name + " must not be NULL"}
+				return Scope{}, nil, &Error{Class: Invalid, Code: "Argument", Message: "argument " + p.Name +
+					" must not be NULL"}
 			}
 			args[p.Name] = Null
 			continue
@@ -216,13 +218,15 @@ func (f *Function) Arguments(t *Table, raw func(name string) json.RawMessage) (S
 		}
 		canonical, err := p.Type.Canonical(text)
 		if err != nil {
-			return Scope{}, nil, &Error{Class: Invalid, Code: "Argument", Message: "argument " + p.Name + ": " + err.Error(), Err: err}
+			return Scope{}, nil, &Error{Class: Invalid, Code: "Argument", Message: "argument " + p.Name + ": " +
+				err.Error(), Err: err}
 		}
 		args[p.Name] = Text(canonical)
 	}
 	scope := Scope{Account: args[ColumnAccount].String(), Region: args[ColumnRegion].String()}
 	if scope.Account == "" || scope.Region == "" && t.Reach == PerRegion {
-		return Scope{}, nil, &Error{Class: Invalid, Code: "Argument", Message: "account and region must not be NULL, and there is no default one"}
+		return Scope{}, nil, &Error{Class: Invalid, Code: "Argument",
+			Message: "account and region must not be NULL, and there is no default one"}
 	}
 	return scope, args, nil
 }
@@ -234,7 +238,8 @@ func (f *Function) markdown(t *Table) string {
 	for _, p := range f.scoped(t) {
 		names = append(names, p.Name)
 	}
-	fmt.Fprintf(&b, "\n## %s(%s)\n\n%s\n", f.Name, strings.Join(names, ", "), strings.TrimSpace(strings.SplitN(f.comment(), "\nSample:", 2)[0]))
+	fmt.Fprintf(&b, "\n## %s(%s)\n\n%s\n", f.Name, strings.Join(names, ", "),
+		strings.TrimSpace(strings.SplitN(f.comment(), "\nSample:", 2)[0]))
 	if f.Sample != "" {
 		if f.Demo != "" {
 			fmt.Fprintf(&b, "\n%s\n", f.Demo)

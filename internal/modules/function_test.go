@@ -9,7 +9,8 @@ import (
 
 func greet() (*Function, *Table) {
 	t := &Table{Name: "thing", Doc: "Things.", Reach: PerRegion, Columns: []Column{
-		{Name: ColumnAccount, Type: TypeText, Default: "default_account()", Doc: "a"}, {Name: ColumnRegion, Type: TypeText, Default: "default_region()", Doc: "r"},
+		{Name: ColumnAccount, Type: TypeText, Default: "default_account()", Doc: "a"},
+		{Name: ColumnRegion, Type: TypeText, Default: "default_region()", Doc: "r"},
 		{Name: "name", Type: TypeText, Identity: true, Doc: "n"},
 	}}
 	return &Function{
@@ -19,8 +20,9 @@ func greet() (*Function, *Table) {
 			{Name: "how", Type: TypeJSON, Default: "'{}'", Doc: "How."},
 			{Name: "bytes", Type: TypeBytes, Default: "NULL", Doc: "What."},
 		},
-		Returns: []Result{{Name: "said", Type: TypeText, Doc: "What was said."}, {Name: "parts", Type: TypeTexts, Doc: "Its parts."}},
-		Call:    func(context.Context, Invocation) ([]Row, error) { return nil, nil },
+		Returns: []Result{{Name: "said", Type: TypeText, Doc: "What was said."},
+			{Name: "parts", Type: TypeTexts, Doc: "Its parts."}},
+		Call: func(context.Context, Invocation) ([]Row, error) { return nil, nil },
 	}, t
 }
 
@@ -32,9 +34,11 @@ func TestFunctionIsDescribed(t *testing.T) {
 	ddl := strings.Join(f.DDL(table), ";\n")
 	for _, part := range []string{
 		`CREATE OR REPLACE FUNCTION public."greet"("who" text, "how" jsonb DEFAULT '{}', "bytes" bytea DEFAULT NULL, "region" text DEFAULT default_region(), "account" text DEFAULT default_account())`,
-		`RETURNS TABLE ("said" text, "parts" text[])`, `VOLATILE SET search_path = pg_catalog, pg_temp`, `iasql_internal.allow_call('greet', `,
+		`RETURNS TABLE ("said" text, "parts" text[])`, `VOLATILE SET search_path = pg_catalog, pg_temp`,
+		`iasql_internal.allow_call('greet', `,
 		`iasql_internal.call('greet', jsonb_build_object('who', $1,`,
-		`REVOKE EXECUTE ON FUNCTION public."greet"(text, jsonb, bytea, text, text) FROM PUBLIC`, `Sample: SELECT greet(''it''''s'')`,
+		`REVOKE EXECUTE ON FUNCTION public."greet"(text, jsonb, bytea, text, text) FROM PUBLIC`,
+		`Sample: SELECT greet(''it''''s'')`,
 	} {
 		if !strings.Contains(ddl, part) {
 			t.Errorf("the DDL has no %s:\n%s", part, ddl)
@@ -74,7 +78,8 @@ func TestArguments(t *testing.T) {
 			t.Fatal(err)
 		}
 		scope, args, err := f.Arguments(table, func(name string) json.RawMessage { return raw[name] })
-		got := strings.Join([]string{args["who"].String(), args["how"].String(), args["bytes"].String(), scope.String()}, "\n")
+		got := strings.Join([]string{args["who"].String(), args["how"].String(), args["bytes"].String(),
+			scope.String()}, "\n")
 		if err != nil {
 			got = err.Error()
 		}
@@ -86,7 +91,8 @@ func TestArguments(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	f, _ := greet()
-	rows, err := f.Rows([]Row{{"said": Text(`a"b`), "parts": Strings([]string{"a", "b"})}, {"said": Null, "parts": Null}})
+	rows, err := f.Rows([]Row{{"said": Text(`a"b`), "parts": Strings([]string{"a", "b"})},
+		{"said": Null, "parts": Null}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-var types = []Type{TypeText, TypeBool, TypeInteger, TypeBigint, TypeDouble, TypeTime, TypeJSON, TypeTexts, TypeCIDR, TypeInet}
+var types = []Type{TypeText, TypeBool, TypeInteger, TypeBigint, TypeDouble, TypeTime, TypeJSON, TypeTexts,
+	TypeCIDR, TypeInet}
 
 // A canonical text is its own canonical text, and can be stored.
 func FuzzCanonical(f *testing.F) {
-	for i, text := range []string{"a\x00b", "t", "-0042", "9223372036854775807", "1e400", "2026-01-02 03:04:05.123456+00", `{"a": [1.50, 1e2, -0.0], "b\u0000": "\ud800"}`,
-		`["b", "a"]`, "10.1.2.3/8", "fe80::1%eth0", "infinity", "9999-12-31T23:59:59-23:59", "0x1p-2", "::ffff:10.0.0.1/120", "1.2.3.4/32"} {
+	for i, text := range []string{"a\x00b", "t", "-0042", "9223372036854775807", "1e400",
+		"2026-01-02 03:04:05.123456+00", `{"a": [1.50, 1e2, -0.0], "b\u0000": "\ud800"}`,
+		`["b", "a"]`, "10.1.2.3/8", "fe80::1%eth0", "infinity", "9999-12-31T23:59:59-23:59", "0x1p-2",
+		"::ffff:10.0.0.1/120", "1.2.3.4/32"} {
 		f.Add(uint8(i), text)
 		f.Add(uint8(i+5), text)
 	}
@@ -30,7 +33,8 @@ func FuzzCanonical(f *testing.F) {
 		if !utf8.ValidString(v.String()) || strings.ContainsRune(v.String(), 0) {
 			t.Errorf("%q cannot be stored", v)
 		}
-		if kind == TypeJSON && (!json.Valid([]byte(once)) || v.String() != once || strings.Contains(strings.ReplaceAll(once, `\\`, ""), `\u0000`)) {
+		if kind == TypeJSON && (!json.Valid([]byte(once)) || v.String() != once ||
+			strings.Contains(strings.ReplaceAll(once, `\\`, ""), `\u0000`)) {
 			t.Errorf("%q is no JSON that can be stored", once)
 		}
 		// What is read of it does not panic either.
@@ -40,7 +44,8 @@ func FuzzCanonical(f *testing.F) {
 
 // Numbers that are equal have equal texts, and others have not.
 func FuzzNumber(f *testing.F) {
-	for _, text := range []string{"0", "-0.00", "1e2", "100", "1.50", "-1.5E-30", "123456789012345678901234567890", "1e20", "1e21", "0.00000000000000000001", "9e-21", "1e999999999999"} {
+	for _, text := range []string{"0", "-0.00", "1e2", "100", "1.50", "-1.5E-30", "123456789012345678901234567890",
+		"1e20", "1e21", "0.00000000000000000001", "9e-21", "1e999999999999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -91,7 +96,8 @@ func FuzzSame(f *testing.F) {
 func FuzzKey(f *testing.F) {
 	f.Add("bucket", "key", "bucket", "k\x1fey")
 	f.Add("", "a", "a", "")
-	table := &Table{Name: "t", Columns: []Column{{Name: "a", Type: TypeText, Identity: true}, {Name: "b", Type: TypeText, Identity: true}}}
+	table := &Table{Name: "t", Columns: []Column{{Name: "a", Type: TypeText, Identity: true},
+		{Name: "b", Type: TypeText, Identity: true}}}
 	f.Fuzz(func(t *testing.T, a1, b1, a2, b2 string) {
 		if strings.Contains(a1+a2, "\x1f") {
 			return

@@ -17,8 +17,10 @@ func TestDangling(t *testing.T) {
 		{Unrecorded("vpc-1"), "object:vpc-1", 0, false, true},
 		{Unrecorded("17"), "object:17", 0, false, true},
 	} {
-		if c.v.String() != c.text || c.v.Int() != c.record || c.v.IsOutgoing() != c.outgoing || c.v.IsUnrecorded() != c.unrecorded || c.v.IsNull() {
-			t.Errorf("%s: record %d, outgoing %v, unrecorded %v, NULL %v", c.v, c.v.Int(), c.v.IsOutgoing(), c.v.IsUnrecorded(), c.v.IsNull())
+		if c.v.String() != c.text || c.v.Int() != c.record || c.v.IsOutgoing() != c.outgoing ||
+			c.v.IsUnrecorded() != c.unrecorded || c.v.IsNull() {
+			t.Errorf("%s: record %d, outgoing %v, unrecorded %v, NULL %v", c.v, c.v.Int(), c.v.IsOutgoing(),
+				c.v.IsUnrecorded(), c.v.IsNull())
 		}
 		if c.v.Ptr() != nil || byID.Holds(c.v) || byKey.Holds(c.v) {
 			t.Errorf("%s is taken for a value of a column", c.v)
@@ -43,7 +45,8 @@ func TestDangling(t *testing.T) {
 			t.Errorf("%q is read as %s", text, v)
 		}
 	}
-	if !byID.Holds(Null) || !byID.Holds(Int(17)) || byID.Holds(Text("replaced:17")) || !byKey.Holds(Text("replaced:17")) {
+	if !byID.Holds(Null) || !byID.Holds(Int(17)) || byID.Holds(Text("replaced:17")) ||
+		!byKey.Holds(Text("replaced:17")) {
 		t.Error("what a column holds")
 	}
 }

@@ -184,7 +184,8 @@ func (c *content) add(m *Module, valid bool) error {
 			}
 		}
 		if _, finds := res.(Finder); res.Table().Creation == ByTag && !finds {
-			return fmt.Errorf("module %s: table %s is created ByTag and its resource cannot FindCreated", m.Name, res.Table().Name)
+			return fmt.Errorf("module %s: table %s is created ByTag and its resource cannot FindCreated", m.Name,
+				res.Table().Name)
 		}
 	}
 	return nil
@@ -216,13 +217,16 @@ func (c *content) checkReferences() error {
 			}
 			target := c.tables[ref.Table]
 			if target == nil {
-				return fmt.Errorf("table %s: column %s references the unknown table %s", t.Name, t.Columns[i].Name, ref.Table)
+				return fmt.Errorf("table %s: column %s references the unknown table %s", t.Name,
+					t.Columns[i].Name, ref.Table)
 			}
 			if err := NamesObjects(target, ref.Key); err != nil {
-				return fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name, ref.Table, ref.Key, err)
+				return fmt.Errorf("table %s: column %s references %s.%s, which %w", t.Name, t.Columns[i].Name,
+					ref.Table, ref.Key, err)
 			}
 			if c := target.Column(ref.ListedIf); ref.ListedIf != "" && (c == nil || !c.Local || c.Type != TypeBool) {
-				return fmt.Errorf("table %s: column %s: ListedIf: %s.%s is no Local column of type boolean", t.Name, t.Columns[i].Name, ref.Table, ref.ListedIf)
+				return fmt.Errorf("table %s: column %s: ListedIf: %s.%s is no Local column of type boolean", t.Name,
+					t.Columns[i].Name, ref.Table, ref.ListedIf)
 			}
 		}
 	}
@@ -249,7 +253,8 @@ func NamesObjects(t *Table, key string) error {
 	}
 	want := append(t.scopeColumns(), key)
 	if !slices.ContainsFunc(t.Uniques, func(u []string) bool { return slices.Equal(u, want) }) {
-		return fmt.Errorf("is not the table's identity, and not unique: its Uniques lack {%s}", strings.Join(want, ", "))
+		return fmt.Errorf("is not the table's identity, and not unique: its Uniques lack {%s}",
+			strings.Join(want, ", "))
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ func TestReferenceKey(t *testing.T) {
 	t.Parallel()
 	text := func(name string) Column { return Column{Name: name, Type: TypeText, Doc: name} }
 	table := func(name string, columns ...Column) *Table {
-		return &Table{Name: name, Doc: name, Provider: "test", Columns: append([]Column{text(ColumnAccount)}, columns...)}
+		return &Table{Name: name, Doc: name, Provider: "test",
+			Columns: append([]Column{text(ColumnAccount)}, columns...)}
 	}
 	identity, assigned, chosen := text("name"), text("arn"), text("label")
 	identity.Identity, assigned.Computed = true, true
@@ -31,13 +32,18 @@ func TestReferenceKey(t *testing.T) {
 		change func(*Table)
 		wrong  string
 	}{
-		"the identity":            {key: "name"},
-		"no column":               {key: "nome", wrong: "part: column whole_id references whole.nome, which does not exist"},
-		"nothing":                 {key: "", wrong: "which does not exist"},
-		"chosen by users":         {key: "label", wrong: "is neither the table's identity nor assigned by the cloud"},
-		"a part of the identity":  {key: "name", change: func(t *Table) { t.Columns = append(t.Columns, second) }, wrong: "is neither the table's identity"},
+		"the identity": {key: "name"},
+		"no column": {key: "nome",
+			wrong: "part: column whole_id references whole.nome, which does not exist"},
+		"nothing":         {key: "", wrong: "which does not exist"},
+		"chosen by users": {key: "label", wrong: "is neither the table's identity nor assigned by the cloud"},
+		"a part of the identity": {key: "name", change: func(t *Table) {
+			t.Columns = append(t.Columns, second)
+		}, wrong: "is neither the table's identity"},
 		"replaced by a successor": {key: "arn", wrong: "lacks DestroyBeforeCreate"},
-		"assigned":                {key: "arn", change: func(t *Table) { t.DestroyBeforeCreate = true }, wrong: "its Uniques lack {account, arn}"},
+		"assigned": {key: "arn", change: func(t *Table) {
+			t.DestroyBeforeCreate = true
+		}, wrong: "its Uniques lack {account, arn}"},
 		"assigned and unique": {key: "arn", change: func(t *Table) {
 			t.DestroyBeforeCreate, t.Uniques = true, [][]string{{"label"}, {ColumnAccount, "arn"}}
 		}},
@@ -48,7 +54,8 @@ func TestReferenceKey(t *testing.T) {
 		}
 		own := text("name")
 		own.Identity = true
-		part := table("part", own, Column{Name: "whole_id", Type: TypeBigint, Doc: "whole", References: &Reference{Table: "whole", Key: c.key}})
+		part := table("part", own, Column{Name: "whole_id", Type: TypeBigint, Doc: "whole",
+			References: &Reference{Table: "whole", Key: c.key}})
 		_, err := NewRegistry(&Module{Name: "m", Version: 1, Resources: []Resource{described{whole}, described{part}}})
 		switch {
 		case c.wrong == "" && err != nil:
@@ -67,20 +74,30 @@ func TestListedIf(t *testing.T) {
 		change func(whole, part *Table)
 		wrong  string
 	}{
-		"as it should be":       {change: func(_, _ *Table) {}},
-		"no such column":        {func(_, part *Table) { part.Columns[1].References.ListedIf = "there" }, "whole.there is no Local column of type boolean"},
-		"a column of the cloud": {func(whole, _ *Table) { whole.Columns[2].Local = false }, "whole.listed is no Local column of type boolean"},
-		"a text":                {func(whole, _ *Table) { whole.Columns[2].Type = TypeText }, "whole.listed is no Local column of type boolean"},
+		"as it should be": {change: func(_, _ *Table) {}},
+		"no such column": {func(_, part *Table) {
+			part.Columns[1].References.ListedIf = "there"
+		}, "whole.there is no Local column of type boolean"},
+		"a column of the cloud": {func(whole, _ *Table) {
+			whole.Columns[2].Local = false
+		}, "whole.listed is no Local column of type boolean"},
+		"a text": {func(whole, _ *Table) {
+			whole.Columns[2].Type = TypeText
+		}, "whole.listed is no Local column of type boolean"},
 		"a reference by id": {func(_, part *Table) {
 			part.Columns[1].References.ByKey, part.Columns[1].Type = false, TypeBigint
 		}, "which holds the key itself"},
-		"no part of the identity": {func(_, part *Table) { part.Columns[1].Identity = false }, "the first column of the identity"},
-		"listed in each region":   {func(_, part *Table) { part.Reach = PerRegion }, "once an account"},
+		"no part of the identity": {func(_, part *Table) {
+			part.Columns[1].Identity = false
+		}, "the first column of the identity"},
+		"listed in each region": {func(_, part *Table) { part.Reach = PerRegion }, "once an account"},
 	} {
 		text := func(name string) Column { return Column{Name: name, Type: TypeText, Doc: name, Identity: true} }
-		whole := &Table{Name: "whole", Doc: "whole", Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("name"),
-			{Name: "listed", Type: TypeBool, Doc: "listed", Local: true}}}
-		part := &Table{Name: "part", Doc: "part", Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("whole_name"), text("key")}}
+		whole := &Table{Name: "whole", Doc: "whole", Provider: "test",
+			Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("name"),
+				{Name: "listed", Type: TypeBool, Doc: "listed", Local: true}}}
+		part := &Table{Name: "part", Doc: "part", Provider: "test",
+			Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "a"}, text("whole_name"), text("key")}}
 		part.Columns[1].References = &Reference{Table: "whole", Key: "name", ByKey: true, ListedIf: "listed"}
 		c.change(whole, part)
 		_, err := NewRegistry(&Module{Name: "m", Version: 1, Resources: []Resource{described{whole}, described{part}}})

@@ -71,15 +71,19 @@ func (t *Table) ScopeDDL(lookup func(string) *Table) []string {
 		if t.Made != "" && c.References.PartIf == t.Made {
 			made = literal(t.Made) // along with its whole: not to be moved
 		}
-		references = append(references, fmt.Sprintf("(%s, %s, %s, %s)", literal(t.Name), literal(c.Name), literal(c.References.Table), made))
+		references = append(references,
+			fmt.Sprintf("(%s, %s, %s, %s)", literal(t.Name), literal(c.Name), literal(c.References.Table), made))
 		checks = append(checks, fmt.Sprintf(
 			`SELECT n.id, %s::text AS column_name, p.id IS NOT NULL AS found FROM new_rows n LEFT JOIN public.%s p ON p.id = n.%s
             WHERE n.%[3]s IS NOT NULL AND (p.id IS NULL OR p.account <> n.account OR p.region <> n.region)`,
 			literal(c.Name), quote(c.References.Table), quote(c.Name)))
 	}
-	statements := []string{fmt.Sprintf("DELETE FROM iasql_internal.scoped_reference WHERE table_name = %s", literal(t.Name))}
+	statements := []string{fmt.Sprintf("DELETE FROM iasql_internal.scoped_reference WHERE table_name = %s",
+		literal(t.Name))}
 	if len(references) > 0 {
-		statements = append(statements, "INSERT INTO iasql_internal.scoped_reference (table_name, column_name, target, part_if) VALUES "+strings.Join(references, ", "))
+		statements = append(statements,
+			"INSERT INTO iasql_internal.scoped_reference (table_name, column_name, target, part_if) VALUES "+
+				strings.Join(references, ", "))
 	}
 	leave, body := strings.Join(t.leave(lookup), ""), ""
 	if len(checks) > 0 {
@@ -94,7 +98,8 @@ func (t *Table) ScopeDDL(lookup func(string) *Table) []string {
 	return append(statements,
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION %s() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER `+pinned+`
-SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS %s`, t.scopeFunction(), dollar(fmt.Sprintf(`
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS %s`,
+			t.scopeFunction(), dollar(fmt.Sprintf(`
 DECLARE
     ids       bigint[];
     names     text[];
@@ -111,10 +116,13 @@ BEGIN
     RETURN NULL;
 END
 `, leave, body))),
-		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Statement trigger: records of %s refer to records of their own account and region only.'", t.scopeFunction(), t.Name),
+		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Statement trigger: records of %s refer to records of their own "+
+			"account and region only.'", t.scopeFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.scopeFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS "+
+			"new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_scope_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS "+
+			"old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.scopeFunction()),
 	)
 }
 
@@ -131,7 +139,8 @@ func (t *Table) leave(lookup func(string) *Table) (statements []string) {
 		successor, join := "NULL", ""
 		if !target.madeAlong() {
 			successor = "q.id"
-			join = fmt.Sprintf(" JOIN public.%s q ON q.account = p.account AND q.region <> p.region AND q.%s", quote(target.Name), quote(target.Made))
+			join = fmt.Sprintf(" JOIN public.%s q ON q.account = p.account AND q.region <> p.region AND q.%s",
+				quote(target.Name), quote(target.Made))
 		}
 		statement := fmt.Sprintf(`
             UPDATE public.%[1]s n SET %[2]s = %[3]s FROM public.%[4]s p%[5]s
@@ -147,7 +156,9 @@ func (t *Table) leave(lookup func(string) *Table) (statements []string) {
 
 // madeAlong tells whether the cloud makes objects of the table along with a whole.
 func (t *Table) madeAlong() bool {
-	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.References != nil && c.References.PartIf == t.Made })
+	return slices.ContainsFunc(t.Columns, func(c Column) bool {
+		return c.References != nil && c.References.PartIf == t.Made
+	})
 }
 
 // PlainReferencesDDL returns the statements that bring a table's foreign keys from
@@ -167,7 +178,8 @@ BEGIN
         %[3]s
     END IF;
 END
-`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, name, old, columns, targets), c.Name == ColumnAccount)))
+`, literal("public."+quote(t.Name)), literal(old), t.renewReference(c, name, old, columns, targets),
+			c.Name == ColumnAccount)))
 	}
 	return statements
 }
@@ -189,6 +201,7 @@ func (t *Table) renewReference(c *Column, name, old string, columns, targets []s
 	if len(columns) > 1 { // has several columns as before
 		return fmt.Sprintf("ALTER TABLE %s RENAME CONSTRAINT %s TO %s;", table, quote(old), quote(name))
 	}
-	return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s, ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES public.%s (%s) DEFERRABLE;",
+	return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s, ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES public.%s "+
+		"(%s) DEFERRABLE;",
 		table, quote(old), quote(name), quoteAll(columns), quote(c.References.Table), quoteAll(targets))
 }

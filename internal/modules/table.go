@@ -118,7 +118,8 @@ type Column struct {
 
 	Identity bool // with account and region: tells which object a record is
 	Computed bool // the cloud decides it: always pulled, never written by users
-	// Incarnation: the cloud gives another object of the same identity another value, such as the time when it was created.
+	// Incarnation: the cloud gives another object of the same identity another value, such as the time when it was
+	// created.
 	Incarnation bool
 	CreateOnly  bool // changing it replaces the object
 	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL
@@ -179,12 +180,14 @@ func (c *Column) Same(a, b Value) bool {
 // Replaces reports whether a change of the column from one value to another replaces
 // the object.
 func (c *Column) Replaces(from, to Value) bool {
-	return c.CreateOnly || c.FixedKind && from.IsNull() != to.IsNull() || c.RequiresReplacement != nil && from.isPlain() && to.isPlain() && c.RequiresReplacement(from.text, to.text)
+	return c.CreateOnly || c.FixedKind && from.IsNull() != to.IsNull() || c.RequiresReplacement != nil &&
+		from.isPlain() && to.isPlain() && c.RequiresReplacement(from.text, to.text)
 }
 
 // Assigns reports whether the cloud decides in what two values of the column differ.
 func (c *Column) Assigns(have, cloud Value) bool {
-	return c.Computed || c.ComputedWithin != nil && have.isPlain() && cloud.isPlain() && c.ComputedWithin(have.text, cloud.text)
+	return c.Computed || c.ComputedWithin != nil && have.isPlain() && cloud.isPlain() &&
+		c.ComputedWithin(have.text, cloud.text)
 }
 
 // beside reports whether the column only says which record another column names.
@@ -301,7 +304,8 @@ func (t *Table) NameColumns() []string {
 	var names []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Name == "name" || c.Name == columnDomain && c.Required || c.Identity && !c.Computed && c.References == nil && c.Type == TypeText {
+		if c.Name == "name" || c.Name == columnDomain && c.Required || c.Identity && !c.Computed &&
+			c.References == nil && c.Type == TypeText {
 			names = append(names, c.Name)
 		}
 	}
@@ -393,7 +397,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
-		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText || c.References.ByKey && !t.Column(c.References.Beside).Computed):
+		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText ||
+			c.References.ByKey && !t.Column(c.References.Beside).Computed):
 			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
 		case c.References != nil && c.References.ListedIf != "":
 			if err := t.validateListedIf(c); err != nil {
@@ -426,7 +431,8 @@ func (t *Table) Validate() error {
 func (t *Table) validateListedIf(c *Column) error {
 	switch {
 	case !c.References.ByKey || !c.Identity || t.Identity()[0] != c.Name:
-		return fmt.Errorf("table %s: column %s: ListedIf is for the first column of the identity, which holds the key itself", t.Name, c.Name)
+		return fmt.Errorf("table %s: column %s: ListedIf is for the first column of the identity, which holds the "+
+			"key itself", t.Name, c.Name)
 	case t.Reach != PerAccount:
 		return fmt.Errorf("table %s: column %s: ListedIf is for tables that are listed once an account", t.Name, c.Name)
 	}

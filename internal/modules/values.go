@@ -44,20 +44,24 @@ func (t *Table) rules() (list []rule) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Required && !t.KeepsNotNull(c) && !c.Computed {
-			list = append(list, rule{name: named(t.Name, c.Name, "not_null"), columns: []string{c.Name}, condition: quote(c.Name) + " IS NOT NULL",
-				hint: "Give it a value.", null: true})
+			list = append(list, rule{name: named(t.Name, c.Name, "not_null"), columns: []string{c.Name},
+				condition: quote(c.Name) + " IS NOT NULL",
+				hint:      "Give it a value.", null: true})
 		}
 		for _, check := range t.checks(c) {
 			if check.condition != "" && !c.Computed {
-				list = append(list, rule{name: check.name, columns: t.columnsIn(check.condition), condition: check.condition, hint: c.allowed(check.condition)})
+				list = append(list, rule{name: check.name, columns: t.columnsIn(check.condition),
+					condition: check.condition, hint: c.allowed(check.condition)})
 			}
 		}
 		if extra := c.wellFormed(); extra != "" && !c.Computed && !t.hides(c) {
-			list = append(list, rule{name: named(t.Name, c.Name, "form"), columns: []string{c.Name}, condition: extra, hint: formHint[c.Type], extra: true})
+			list = append(list, rule{name: named(t.Name, c.Name, "form"), columns: []string{c.Name}, condition: extra,
+				hint: formHint[c.Type], extra: true})
 		}
 	}
 	for _, check := range t.checks(nil) {
-		list = append(list, rule{name: check.name, columns: t.columnsIn(check.condition), condition: check.condition, hint: "It must hold that " + check.condition + "."})
+		list = append(list, rule{name: check.name, columns: t.columnsIn(check.condition), condition: check.condition,
+			hint: "It must hold that " + check.condition + "."})
 	}
 	return list
 }
@@ -76,7 +80,8 @@ func (c *Column) wellFormed() string {
 }
 
 var formHint = map[Type]string{
-	TypeTexts:  "It is a list of one dimension, without NULL: leave out what there is none of, and set the column to NULL for none at all.",
+	TypeTexts: "It is a list of one dimension, without NULL: leave out what there is none of, and set the column to " +
+		"NULL for none at all.",
 	TypeDouble: "It is a number: neither NaN nor infinite.",
 }
 
@@ -130,7 +135,8 @@ var phrases = []struct {
 	{regexp.MustCompile(`^"?\w+"? >= (-?[\d.]+)(?: AND |$)`), "at least $1"},
 	{regexp.MustCompile(`^"?\w+"? > (-?[\d.]+)(?: AND |$)`), "more than $1"},
 	{regexp.MustCompile(`^"?\w+"? ~ '((?:[^']|'')*)'(?: AND |$)`), "a text that matches the regular expression $1"},
-	{regexp.MustCompile(`^"?\w+"? !~ '((?:[^']|'')*)'(?: AND |$)`), "a text that does not match the regular expression $1"},
+	{regexp.MustCompile(`^"?\w+"? !~ '((?:[^']|'')*)'(?: AND |$)`),
+		"a text that does not match the regular expression $1"},
 	{regexp.MustCompile(`^jsonb_typeof\("?\w+"?\) = '(\w+)'(?: AND |$)`), "a JSON $1"},
 	{regexp.MustCompile(`^"?\w+"? <> ''(?: AND |$)`), "not empty"},
 }
@@ -175,7 +181,8 @@ func (t *Table) ValuesDDL() []string {
 	}
 	table := "public." + quote(t.Name)
 	return append(t.rulesDDL(),
-		fmt.Sprintf("CREATE OR REPLACE FUNCTION %s() RETURNS trigger\nLANGUAGE plpgsql SECURITY DEFINER %s AS %s", t.valuesFunction(), pinned, dollar(fmt.Sprintf(`
+		fmt.Sprintf("CREATE OR REPLACE FUNCTION %s() RETURNS trigger\nLANGUAGE plpgsql SECURITY DEFINER %s AS %s",
+			t.valuesFunction(), pinned, dollar(fmt.Sprintf(`
 #variable_conflict use_column
 DECLARE
     iasql_broken record;
@@ -195,10 +202,13 @@ BEGIN
     RETURN NULL;
 END
 `, strings.Join(broken, "\n        OR ")))),
-		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Statement trigger: refuses values that users may not write to %s.'", t.valuesFunction(), t.Name),
+		fmt.Sprintf("COMMENT ON FUNCTION %s() IS 'Statement trigger: refuses values that users may not write to %s.'",
+			t.valuesFunction(), t.Name),
 		fmt.Sprintf("REVOKE EXECUTE ON FUNCTION %s() FROM PUBLIC", t.valuesFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_allow_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.valuesFunction()),
-		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_allow_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.valuesFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_allow_insert AFTER INSERT ON %s REFERENCING NEW TABLE AS "+
+			"new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.valuesFunction()),
+		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_allow_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS "+
+			"old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.valuesFunction()),
 		fmt.Sprintf("UPDATE iasql_internal.managed_table SET rules_of = %s, required = ARRAY[%s]::text[] WHERE name = %s", literal(t.RulesSum()), literals(required), literal(t.Name)),
 	)
 }
@@ -208,13 +218,17 @@ func (t *Table) rulesDDL() []string {
 	rules := t.rules()
 	values := make([]string, len(rules))
 	for i, r := range rules {
-		values[i] = fmt.Sprintf("(%s, ARRAY[%s]::text[], %s, %s, %t)", literal(r.name), literals(r.columns), literal(r.condition), literal(r.hint), r.null)
+		values[i] = fmt.Sprintf("(%s, ARRAY[%s]::text[], %s, %s, %t)", literal(r.name), literals(r.columns),
+			literal(r.condition), literal(r.hint), r.null)
 	}
-	statements := []string{fmt.Sprintf("DELETE FROM iasql_internal.value_rule WHERE table_name = %s AND name <> ALL (ARRAY[%s]::text[])", literal(t.Name), literals(names(rules)))}
+	statements := []string{fmt.Sprintf(
+		"DELETE FROM iasql_internal.value_rule WHERE table_name = %s AND name <> ALL (ARRAY[%s]::text[])",
+		literal(t.Name), literals(names(rules)))}
 	if len(rules) == 0 {
 		return statements
 	}
-	return append(statements, fmt.Sprintf(`INSERT INTO iasql_internal.value_rule (table_name, name, columns, condition, hint, of_null)
+	return append(statements, fmt.Sprintf(
+		`INSERT INTO iasql_internal.value_rule (table_name, name, columns, condition, hint, of_null)
 SELECT %s, r.* FROM (VALUES %s) r
 ON CONFLICT (table_name, name) DO UPDATE SET columns = excluded.columns, condition = excluded.condition, hint = excluded.hint, of_null = excluded.of_null`,
 		literal(t.Name), strings.Join(values, ",\n")))
@@ -242,7 +256,8 @@ func (t *Table) FreeDDL() []string {
 		if r.extra {
 			continue
 		}
-		gone := fmt.Sprintf("NOT EXISTS (SELECT FROM pg_constraint WHERE contype = 'c' AND conrelid = %s::regclass AND conname = %s)", table, literal(r.name))
+		gone := fmt.Sprintf("NOT EXISTS (SELECT FROM pg_constraint WHERE contype = 'c' AND conrelid = %s::regclass "+
+			"AND conname = %s)", table, literal(r.name))
 		drop := fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name), quote(r.name))
 		if r.null {
 			gone = fmt.Sprintf("NOT (SELECT attnotnull FROM pg_attribute WHERE attrelid = %s::regclass AND attname = %s)", table, literal(r.columns[0]))
@@ -279,7 +294,9 @@ func (t *Table) freeAssigned() (statements []string) {
 			continue
 		}
 		for _, check := range t.checks(c) {
-			statements = append(statements, fmt.Sprintf("\n    ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s;", quote(t.Name), quote(check.name)))
+			statements = append(statements,
+				fmt.Sprintf("\n    ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s;", quote(t.Name),
+					quote(check.name)))
 		}
 		if c.Required && !t.KeepsNotNull(c) {
 			statements = append(statements, fmt.Sprintf(`

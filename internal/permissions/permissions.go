@@ -59,7 +59,8 @@ func Policy(modules []string, o Options) (Document, error) {
 	for _, module := range modules {
 		list, known := operations[module]
 		if !known {
-			return Document{}, fmt.Errorf("nothing is known of the calls of module %s: go generate ./internal/permissions", module)
+			return Document{}, fmt.Errorf(
+				"nothing is known of the calls of module %s: go generate ./internal/permissions", module)
 		}
 		reads, writes := map[string]bool{}, map[string]bool{}
 		for _, operation := range list {
@@ -82,7 +83,8 @@ func Policy(modules []string, o Options) (Document, error) {
 		}
 	}
 	if len(o.Roles) > 0 {
-		doc.Statement = append(doc.Statement, Statement{Sid: "AssumeRole", Effect: "Allow", Action: []string{"sts:AssumeRole"}, Resource: o.Roles})
+		doc.Statement = append(doc.Statement,
+			Statement{Sid: "AssumeRole", Effect: "Allow", Action: []string{"sts:AssumeRole"}, Resource: o.Roles})
 	}
 	return doc, doc.addWatch(o.Watch)
 }
@@ -90,8 +92,10 @@ func Policy(modules []string, o Options) (Document, error) {
 // What Cloud Control itself is asked for a resource type (Cloud Control API User Guide,
 // "Managing permissions"), beside what the type's own handlers do with the caller's rights.
 var (
-	controlReads  = []string{"cloudformation:DescribeType", "cloudformation:GetResource", "cloudformation:GetResourceRequestStatus", "cloudformation:ListResources", "cloudformation:ListTypes"}
-	controlWrites = []string{"cloudformation:CreateResource", "cloudformation:DeleteResource", "cloudformation:UpdateResource"}
+	controlReads = []string{"cloudformation:DescribeType", "cloudformation:GetResource",
+		"cloudformation:GetResourceRequestStatus", "cloudformation:ListResources", "cloudformation:ListTypes"}
+	controlWrites = []string{"cloudformation:CreateResource", "cloudformation:DeleteResource",
+		"cloudformation:UpdateResource"}
 )
 
 // action is what permissions look like: those of a schema are its publisher's.
@@ -129,7 +133,8 @@ func (d *Document) AddType(name string, handlers map[string][]string, o Options)
 
 func (d *Document) add(sid string, actions map[string]bool) {
 	if len(actions) > 0 {
-		d.Statement = append(d.Statement, Statement{Sid: sid, Effect: "Allow", Action: slices.Sorted(maps.Keys(actions)), Resource: "*"})
+		d.Statement = append(d.Statement,
+			Statement{Sid: sid, Effect: "Allow", Action: slices.Sorted(maps.Keys(actions)), Resource: "*"})
 	}
 }
 
@@ -176,20 +181,21 @@ var renamed = map[string][]string{
 	"lambda:Invoke":                         {"lambda:InvokeFunction"},
 	"s3:AbortMultipartUpload":               {"s3:AbortMultipartUpload"},
 	"s3:CompleteMultipartUpload":            {"s3:PutObject"},
-	"s3:CopyObject":                         {"s3:GetObject", "s3:GetObjectTagging", "s3:PutObject", "s3:PutObjectTagging"},
-	"s3:CreateMultipartUpload":              {"s3:PutObject"},
-	"s3:DeleteBucketCors":                   {"s3:PutBucketCORS"},
-	"s3:DeleteBucketEncryption":             {"s3:PutEncryptionConfiguration"},
-	"s3:DeleteBucketLifecycle":              {"s3:PutLifecycleConfiguration"},
-	"s3:DeleteBucketOwnershipControls":      {"s3:PutBucketOwnershipControls"},
-	"s3:DeleteBucketTagging":                {"s3:PutBucketTagging"},
-	"s3:DeleteObjects":                      {"s3:DeleteObject"},
-	"s3:DeletePublicAccessBlock":            {"s3:PutBucketPublicAccessBlock"},
-	"s3:GetBucketCors":                      {"s3:GetBucketCORS"},
-	"s3:GetBucketEncryption":                {"s3:GetEncryptionConfiguration"},
-	"s3:GetBucketLifecycleConfiguration":    {"s3:GetLifecycleConfiguration"},
-	"s3:GetPublicAccessBlock":               {"s3:GetBucketPublicAccessBlock"},
-	"s3:HeadBucket":                         {"s3:ListBucket"},
+	"s3:CopyObject": {"s3:GetObject", "s3:GetObjectTagging", "s3:PutObject",
+		"s3:PutObjectTagging"},
+	"s3:CreateMultipartUpload":           {"s3:PutObject"},
+	"s3:DeleteBucketCors":                {"s3:PutBucketCORS"},
+	"s3:DeleteBucketEncryption":          {"s3:PutEncryptionConfiguration"},
+	"s3:DeleteBucketLifecycle":           {"s3:PutLifecycleConfiguration"},
+	"s3:DeleteBucketOwnershipControls":   {"s3:PutBucketOwnershipControls"},
+	"s3:DeleteBucketTagging":             {"s3:PutBucketTagging"},
+	"s3:DeleteObjects":                   {"s3:DeleteObject"},
+	"s3:DeletePublicAccessBlock":         {"s3:PutBucketPublicAccessBlock"},
+	"s3:GetBucketCors":                   {"s3:GetBucketCORS"},
+	"s3:GetBucketEncryption":             {"s3:GetEncryptionConfiguration"},
+	"s3:GetBucketLifecycleConfiguration": {"s3:GetLifecycleConfiguration"},
+	"s3:GetPublicAccessBlock":            {"s3:GetBucketPublicAccessBlock"},
+	"s3:HeadBucket":                      {"s3:ListBucket"},
 	// Without s3:ListBucket, what is not there is answered with 403 instead of 404.
 	"s3:GetObject":                       {"s3:GetObject", "s3:ListBucket"},
 	"s3:HeadObject":                      {"s3:GetObject", "s3:ListBucket"},
@@ -212,58 +218,63 @@ var renamed = map[string][]string{
 // service-linked role (Service Authorization Reference, column "Dependent
 // actions"; IAM User Guide, "Grant a user permissions to pass a role").
 var besides = map[string][]string{
-	"acm:ImportCertificate":                     {"acm:AddTagsToCertificate"},
-	"acm:RequestCertificate":                    {"acm:AddTagsToCertificate"},
-	"appsync:CreateGraphqlApi":                  {"appsync:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
-	"appsync:UpdateGraphqlApi":                  {"iam:CreateServiceLinkedRole", "iam:PassRole"},
-	"autoscaling:CreateAutoScalingGroup":        {"autoscaling:CreateOrUpdateTags", "ec2:RunInstances", "iam:CreateServiceLinkedRole", "iam:PassRole"},
-	"autoscaling:UpdateAutoScalingGroup":        {"ec2:RunInstances", "iam:PassRole"},
-	"cloudfront:CreateDistributionWithTags":     {"s3:GetBucketAcl", "s3:PutBucketAcl"}, // of a bucket that it logs to
-	"cloudfront:UpdateDistribution":             {"s3:GetBucketAcl", "s3:PutBucketAcl"},
-	"cloudwatch:PutMetricAlarm":                 {"cloudwatch:TagResource"},
-	"cloudwatchlogs:CreateLogGroup":             {"logs:TagResource"},
-	"codebuild:CreateProject":                   {"iam:PassRole"},
-	"codebuild:UpdateProject":                   {"iam:PassRole"},
-	"codedeploy:CreateApplication":              {"codedeploy:TagResource"},
-	"codedeploy:CreateDeployment":               {"codedeploy:GetApplicationRevision", "codedeploy:GetDeploymentConfig", "codedeploy:RegisterApplicationRevision"},
-	"codedeploy:CreateDeploymentGroup":          {"codedeploy:TagResource", "iam:PassRole"},
-	"codedeploy:UpdateDeploymentGroup":          {"iam:PassRole"},
-	"codepipeline:CreatePipeline":               {"codepipeline:TagResource", "iam:PassRole"},
-	"codepipeline:UpdatePipeline":               {"iam:PassRole"},
-	"dynamodb:CreateTable":                      {"dynamodb:TagResource"},
-	"ec2:AllocateAddress":                       {"ec2:CreateTags"},
-	"ec2:AssociateIamInstanceProfile":           {"iam:PassRole"},
-	"ec2:AuthorizeSecurityGroupEgress":          {"ec2:CreateTags"},
-	"ec2:AuthorizeSecurityGroupIngress":         {"ec2:CreateTags"},
-	"ec2:CreateDhcpOptions":                     {"ec2:CreateTags"},
-	"ec2:CreateLaunchTemplate":                  {"ec2:CreateTags"},
-	"ec2:CreateInternetGateway":                 {"ec2:CreateTags"},
-	"ec2:CreateNatGateway":                      {"ec2:CreateTags"},
-	"ec2:CreateNetworkAcl":                      {"ec2:CreateTags"},
-	"ec2:CreateRouteTable":                      {"ec2:CreateTags"},
-	"ec2:CreateSecurityGroup":                   {"ec2:CreateTags"},
-	"ec2:CreateSubnet":                          {"ec2:CreateTags"},
-	"ec2:CreateVolume":                          {"ec2:CreateTags"},
-	"ec2:CreateVpc":                             {"ec2:CreateTags"},
-	"ec2:CreateVpcEndpoint":                     {"ec2:CreateTags", "route53:AssociateVPCWithHostedZone"},
-	"ec2:CreateVpcPeeringConnection":            {"ec2:CreateTags"},
-	"ec2:ImportKeyPair":                         {"ec2:CreateTags"},
-	"ec2:ReplaceIamInstanceProfileAssociation":  {"iam:PassRole"},
-	"ec2:RunInstances":                          {"ec2:CreateTags", "iam:PassRole"},
-	"ecr:CreateRepository":                      {"ecr:TagResource"},
-	"ecrpublic:CreateRepository":                {"ecr-public:TagResource"},
-	"ecs:CreateCluster":                         {"ecs:TagResource", "iam:CreateServiceLinkedRole"},
-	"ecs:CreateService":                         {"ecs:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
-	"ecs:RegisterTaskDefinition":                {"ecs:TagResource", "iam:PassRole"},
-	"ecs:RunTask":                               {"ecs:TagResource", "iam:PassRole"},
-	"ecs:UpdateService":                         {"iam:PassRole"},
-	"efs:CreateFileSystem":                      {"elasticfilesystem:TagResource", "iam:CreateServiceLinkedRole"},
-	"efs:CreateMountTarget":                     {"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"},
-	"efs:DeleteMountTarget":                     {"ec2:DeleteNetworkInterface"},
-	"efs:ModifyMountTargetSecurityGroups":       {"ec2:ModifyNetworkInterfaceAttribute"},
-	"elasticache:CreateCacheCluster":            {"elasticache:AddTagsToResource", "iam:CreateServiceLinkedRole"},
-	"eks:CreateCluster":                         {"eks:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole", "kms:CreateGrant", "kms:DescribeKey"},
-	"eks:CreateNodegroup":                       {"ec2:RunInstances", "eks:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"acm:ImportCertificate":    {"acm:AddTagsToCertificate"},
+	"acm:RequestCertificate":   {"acm:AddTagsToCertificate"},
+	"appsync:CreateGraphqlApi": {"appsync:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"appsync:UpdateGraphqlApi": {"iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"autoscaling:CreateAutoScalingGroup": {"autoscaling:CreateOrUpdateTags", "ec2:RunInstances",
+		"iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"autoscaling:UpdateAutoScalingGroup":    {"ec2:RunInstances", "iam:PassRole"},
+	"cloudfront:CreateDistributionWithTags": {"s3:GetBucketAcl", "s3:PutBucketAcl"}, // of a bucket that it logs to
+	"cloudfront:UpdateDistribution":         {"s3:GetBucketAcl", "s3:PutBucketAcl"},
+	"cloudwatch:PutMetricAlarm":             {"cloudwatch:TagResource"},
+	"cloudwatchlogs:CreateLogGroup":         {"logs:TagResource"},
+	"codebuild:CreateProject":               {"iam:PassRole"},
+	"codebuild:UpdateProject":               {"iam:PassRole"},
+	"codedeploy:CreateApplication":          {"codedeploy:TagResource"},
+	"codedeploy:CreateDeployment": {"codedeploy:GetApplicationRevision", "codedeploy:GetDeploymentConfig",
+		"codedeploy:RegisterApplicationRevision"},
+	"codedeploy:CreateDeploymentGroup":         {"codedeploy:TagResource", "iam:PassRole"},
+	"codedeploy:UpdateDeploymentGroup":         {"iam:PassRole"},
+	"codepipeline:CreatePipeline":              {"codepipeline:TagResource", "iam:PassRole"},
+	"codepipeline:UpdatePipeline":              {"iam:PassRole"},
+	"dynamodb:CreateTable":                     {"dynamodb:TagResource"},
+	"ec2:AllocateAddress":                      {"ec2:CreateTags"},
+	"ec2:AssociateIamInstanceProfile":          {"iam:PassRole"},
+	"ec2:AuthorizeSecurityGroupEgress":         {"ec2:CreateTags"},
+	"ec2:AuthorizeSecurityGroupIngress":        {"ec2:CreateTags"},
+	"ec2:CreateDhcpOptions":                    {"ec2:CreateTags"},
+	"ec2:CreateLaunchTemplate":                 {"ec2:CreateTags"},
+	"ec2:CreateInternetGateway":                {"ec2:CreateTags"},
+	"ec2:CreateNatGateway":                     {"ec2:CreateTags"},
+	"ec2:CreateNetworkAcl":                     {"ec2:CreateTags"},
+	"ec2:CreateRouteTable":                     {"ec2:CreateTags"},
+	"ec2:CreateSecurityGroup":                  {"ec2:CreateTags"},
+	"ec2:CreateSubnet":                         {"ec2:CreateTags"},
+	"ec2:CreateVolume":                         {"ec2:CreateTags"},
+	"ec2:CreateVpc":                            {"ec2:CreateTags"},
+	"ec2:CreateVpcEndpoint":                    {"ec2:CreateTags", "route53:AssociateVPCWithHostedZone"},
+	"ec2:CreateVpcPeeringConnection":           {"ec2:CreateTags"},
+	"ec2:ImportKeyPair":                        {"ec2:CreateTags"},
+	"ec2:ReplaceIamInstanceProfileAssociation": {"iam:PassRole"},
+	"ec2:RunInstances":                         {"ec2:CreateTags", "iam:PassRole"},
+	"ecr:CreateRepository":                     {"ecr:TagResource"},
+	"ecrpublic:CreateRepository":               {"ecr-public:TagResource"},
+	"ecs:CreateCluster":                        {"ecs:TagResource", "iam:CreateServiceLinkedRole"},
+	"ecs:CreateService":                        {"ecs:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"ecs:RegisterTaskDefinition":               {"ecs:TagResource", "iam:PassRole"},
+	"ecs:RunTask":                              {"ecs:TagResource", "iam:PassRole"},
+	"ecs:UpdateService":                        {"iam:PassRole"},
+	"efs:CreateFileSystem":                     {"elasticfilesystem:TagResource", "iam:CreateServiceLinkedRole"},
+	"efs:CreateMountTarget": {"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
+		"ec2:DescribeSubnets"},
+	"efs:DeleteMountTarget":               {"ec2:DeleteNetworkInterface"},
+	"efs:ModifyMountTargetSecurityGroups": {"ec2:ModifyNetworkInterfaceAttribute"},
+	"elasticache:CreateCacheCluster":      {"elasticache:AddTagsToResource", "iam:CreateServiceLinkedRole"},
+	"eks:CreateCluster": {"eks:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole",
+		"kms:CreateGrant", "kms:DescribeKey"},
+	"eks:CreateNodegroup": {"ec2:RunInstances", "eks:TagResource", "iam:CreateServiceLinkedRole",
+		"iam:PassRole"},
 	"eks:UpdateNodegroupVersion":                {"ec2:RunInstances"},
 	"elasticloadbalancingv2:CreateListener":     {"elasticloadbalancing:AddTags"},
 	"elasticloadbalancingv2:CreateLoadBalancer": {"elasticloadbalancing:AddTags", "iam:CreateServiceLinkedRole"},
@@ -277,24 +288,27 @@ var besides = map[string][]string{
 	"iam:CreateUser":                            {"iam:TagUser"},
 	"kinesis:CreateStream":                      {"kinesis:AddTagsToStream"},
 	"kms:CreateKey":                             {"iam:CreateServiceLinkedRole", "kms:TagResource"},
-	"lambda:CreateFunction":                     {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource"},
-	"lambda:UpdateFunctionConfiguration":        {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs", "iam:PassRole"},
-	"memorydb:CreateCluster":                    {"iam:CreateServiceLinkedRole", "memorydb:TagResource"},
-	"memorydb:CreateSubnetGroup":                {"iam:CreateServiceLinkedRole", "memorydb:TagResource"},
-	"opensearch:CreateDomain":                   {"es:AddTags", "iam:CreateServiceLinkedRole"},
-	"rds:CreateDBCluster":                       {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
-	"rds:CreateDBInstance":                      {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
-	"rds:CreateDBParameterGroup":                {"rds:AddTagsToResource"},
-	"rds:CreateDBSubnetGroup":                   {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
-	"rds:DeleteDBCluster":                       {"rds:AddTagsToResource", "rds:CreateDBClusterSnapshot"}, // the final snapshot
-	"rds:DeleteDBInstance":                      {"rds:AddTagsToResource", "rds:CreateDBSnapshot"},
-	"route53:CreateHostedZone":                  {"ec2:DescribeVpcs"},
-	"secretsmanager:CreateSecret":               {"secretsmanager:TagResource"},
-	"sfn:CreateStateMachine":                    {"iam:PassRole", "states:TagResource"},
-	"sfn:UpdateStateMachine":                    {"iam:PassRole"},
-	"sns:CreateTopic":                           {"sns:TagResource"},
-	"sqs:CreateQueue":                           {"sqs:TagQueue"},
-	"ssm:PutParameter":                          {"kms:Encrypt", "kms:GenerateDataKey", "ssm:AddTagsToResource"},
+	"lambda:CreateFunction": {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets",
+		"ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource"},
+	"lambda:UpdateFunctionConfiguration": {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets",
+		"ec2:DescribeVpcs", "iam:PassRole"},
+	"memorydb:CreateCluster":     {"iam:CreateServiceLinkedRole", "memorydb:TagResource"},
+	"memorydb:CreateSubnetGroup": {"iam:CreateServiceLinkedRole", "memorydb:TagResource"},
+	"opensearch:CreateDomain":    {"es:AddTags", "iam:CreateServiceLinkedRole"},
+	"rds:CreateDBCluster":        {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
+	"rds:CreateDBInstance":       {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
+	"rds:CreateDBParameterGroup": {"rds:AddTagsToResource"},
+	"rds:CreateDBSubnetGroup":    {"iam:CreateServiceLinkedRole", "rds:AddTagsToResource"},
+	// the final snapshot
+	"rds:DeleteDBCluster":         {"rds:AddTagsToResource", "rds:CreateDBClusterSnapshot"},
+	"rds:DeleteDBInstance":        {"rds:AddTagsToResource", "rds:CreateDBSnapshot"},
+	"route53:CreateHostedZone":    {"ec2:DescribeVpcs"},
+	"secretsmanager:CreateSecret": {"secretsmanager:TagResource"},
+	"sfn:CreateStateMachine":      {"iam:PassRole", "states:TagResource"},
+	"sfn:UpdateStateMachine":      {"iam:PassRole"},
+	"sns:CreateTopic":             {"sns:TagResource"},
+	"sqs:CreateQueue":             {"sqs:TagQueue"},
+	"ssm:PutParameter":            {"kms:Encrypt", "kms:GenerateDataKey", "ssm:AddTagsToResource"},
 }
 
 // Actions returns the permissions that a caller of an operation needs, under the

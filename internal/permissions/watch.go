@@ -27,7 +27,8 @@ func (d *Document) addWatch(arns []string) error {
 		}
 	}
 	if len(queues) > 0 {
-		d.Statement = append(d.Statement, Statement{Sid: "WatchQueue", Effect: "Allow", Action: readsQueue, Resource: queues})
+		d.Statement = append(d.Statement,
+			Statement{Sid: "WatchQueue", Effect: "Allow", Action: readsQueue, Resource: queues})
 	}
 	for i, folder := range folders {
 		bucket, prefix, _ := strings.Cut(strings.TrimSuffix(folder, "/"), "/")
@@ -39,10 +40,12 @@ func (d *Document) addWatch(arns []string) error {
 			sid = fmt.Sprintf("WatchTrail%d", i+1)
 		}
 		d.Statement = append(d.Statement,
-			Statement{Sid: sid + "Where", Effect: "Allow", Action: []string{"s3:GetBucketLocation"}, Resource: []string{bucket}},
+			Statement{Sid: sid + "Where", Effect: "Allow", Action: []string{"s3:GetBucketLocation"},
+				Resource: []string{bucket}},
 			Statement{Sid: sid + "List", Effect: "Allow", Action: []string{"s3:ListBucket"}, Resource: []string{bucket},
 				Condition: map[string]map[string]string{"StringLike": {"s3:prefix": prefix + "AWSLogs/*"}}},
-			Statement{Sid: sid + "Read", Effect: "Allow", Action: []string{"s3:GetObject"}, Resource: []string{bucket + "/" + prefix + "AWSLogs/*"}})
+			Statement{Sid: sid + "Read", Effect: "Allow", Action: []string{"s3:GetObject"},
+				Resource: []string{bucket + "/" + prefix + "AWSLogs/*"}})
 	}
 	return nil
 }

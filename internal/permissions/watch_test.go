@@ -7,7 +7,9 @@ import (
 )
 
 func TestWatch(t *testing.T) {
-	doc, err := Policy([]string{"aws_account"}, Options{ReadOnly: true, Watch: []string{"arn:aws:sqs:eu-west-1:123456789012:iasql-events", "arn:aws:s3:::trails/all", "arn:aws:s3:::others"}})
+	doc, err := Policy([]string{"aws_account"},
+		Options{ReadOnly: true, Watch: []string{"arn:aws:sqs:eu-west-1:123456789012:iasql-events",
+			"arn:aws:s3:::trails/all", "arn:aws:s3:::others"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +28,8 @@ func TestWatch(t *testing.T) {
 	if strings.TrimSpace(got.String()) != want {
 		t.Errorf("got %s", got.String())
 	}
-	for _, arn := range []string{"", "queue", "arn:aws:sqs:eu-west-1:123456789012:", "arn:aws:sqs:*:123456789012:q", "arn:aws:sns:eu-west-1:123456789012:t"} {
+	for _, arn := range []string{"", "queue", "arn:aws:sqs:eu-west-1:123456789012:", "arn:aws:sqs:*:123456789012:q",
+		"arn:aws:sns:eu-west-1:123456789012:t"} {
 		if _, err := Policy([]string{"aws_account"}, Options{Watch: []string{arn}}); err == nil {
 			t.Errorf("%q is taken", arn)
 		}

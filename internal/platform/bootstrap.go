@@ -34,7 +34,8 @@ func Bootstrap(ctx context.Context, adminURL, databaseURL string) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if own := conn.Config().Database; own != engine.Database {
-		return fmt.Errorf("--admin-url names database %s, --database-url %s: they must be the same", own, engine.Database)
+		return fmt.Errorf("--admin-url names database %s, --database-url %s: they must be the same", own,
+			engine.Database)
 	}
 	if err := checkVersion(ctx, conn); err != nil {
 		return err
@@ -73,7 +74,8 @@ func othersDidTheSame(err error) bool {
 	switch pg.Code {
 	case pgerrcode.InternalError: // "tuple concurrently updated"
 		return strings.Contains(pg.Message, "concurrently")
-	case pgerrcode.DuplicateObject, pgerrcode.UniqueViolation, pgerrcode.DeadlockDetected, pgerrcode.SerializationFailure:
+	case pgerrcode.DuplicateObject, pgerrcode.UniqueViolation, pgerrcode.DeadlockDetected,
+		pgerrcode.SerializationFailure:
 		return true
 	case pgerrcode.UndefinedObject: // a role that was there when the logins were listed
 		return strings.HasPrefix(pg.Message, "role ")
@@ -110,7 +112,8 @@ func (b *bootstrapper) run(ctx context.Context, tx pgx.Tx, engine *pgx.ConnConfi
 		return err
 	}
 	if _, err := tx.Exec(ctx, string(text)); err != nil {
-		return fmt.Errorf("make roles and schemas (it takes a superuser, or the database's owner with CREATEROLE): %w", err)
+		return fmt.Errorf("make roles and schemas (it takes a superuser, or the database's owner with CREATEROLE): %w",
+			err)
 	}
 	for _, extension := range []string{"dblink", "fuzzystrmatch"} {
 		if err := b.extension(ctx, tx, extension); err != nil {
@@ -184,7 +187,8 @@ func (b *bootstrapper) extension(ctx context.Context, tx pgx.Tx, name string) er
 	err := find()
 	if errors.Is(err, pgx.ErrNoRows) {
 		if err := try(ctx, tx, fmt.Sprintf(`CREATE EXTENSION %s SCHEMA iasql_extensions`, name)); refused(err) {
-			return fmt.Errorf("%s may not create extension %s; have a superuser, or whoever your provider lets, run this in the database first: CREATE EXTENSION %s: %w",
+			return fmt.Errorf("%s may not create extension %s; have a superuser, or whoever your provider lets, run "+
+				"this in the database first: CREATE EXTENSION %s: %w",
 				b.conn.Config().User, name, name, err)
 		} else if err != nil {
 			return fmt.Errorf("create extension %s: %w", name, err)
@@ -195,10 +199,12 @@ func (b *bootstrapper) extension(ctx context.Context, tx pgx.Tx, name string) er
 		return fmt.Errorf("look up extension %s: %w", name, err)
 	}
 	if !trusted {
-		return fmt.Errorf("extension %s belongs to %s and stands in schema %s of %s, who could put something else in its place: DROP EXTENSION %s, then run this again",
+		return fmt.Errorf("extension %s belongs to %s and stands in schema %s of %s, who could put something else in "+
+			"its place: DROP EXTENSION %s, then run this again",
 			name, owner, schema, schemaOwner, name)
 	}
-	if err := try(ctx, tx, fmt.Sprintf(`GRANT USAGE ON SCHEMA %s TO %s`, pgx.Identifier{schema}.Sanitize(), postgres.EngineRole)); err != nil && !refused(err) {
+	if err := try(ctx, tx, fmt.Sprintf(`GRANT USAGE ON SCHEMA %s TO %s`, pgx.Identifier{schema}.Sanitize(),
+		postgres.EngineRole)); err != nil && !refused(err) {
 		return fmt.Errorf("let the engine use extension %s: %w", name, err)
 	}
 	return nil
@@ -218,14 +224,16 @@ func (b *bootstrapper) cron(ctx context.Context, tx pgx.Tx) error {
 	if !exists && here && readable { // the setting is not for everybody's eyes
 		if err := tx.QueryRow(ctx, `
 			SELECT 'pg_cron' = ANY (regexp_split_to_array(current_setting('shared_preload_libraries'), '[ ,"]+'))
-				AND coalesce(current_setting('cron.database_name', true), 'postgres') = current_database()`).Scan(&here); err != nil {
+				AND coalesce(current_setting('cron.database_name', true), 'postgres') = current_database()`).Scan(
+			&here); err != nil {
 			return fmt.Errorf("look for pg_cron: %w", err)
 		}
 	}
 	if !exists && here {
 		if err := try(ctx, tx, `CREATE EXTENSION pg_cron`); err != nil {
 			if readable {
-				b.warn("pg_cron is loaded and could not be created; the engine itself schedules full cycles", "error", err)
+				b.warn("pg_cron is loaded and could not be created; the engine itself schedules full cycles",
+					"error", err)
 			}
 			return nil
 		}
@@ -235,7 +243,8 @@ func (b *bootstrapper) cron(ctx context.Context, tx pgx.Tx) error {
 		return nil
 	}
 	if err := try(ctx, tx, `GRANT USAGE ON SCHEMA cron TO iasql_engine`); err != nil {
-		b.warn("the engine may not use pg_cron, and schedules full cycles itself; have whoever created the extension run: GRANT USAGE ON SCHEMA cron TO iasql_engine", "error", err)
+		b.warn("the engine may not use pg_cron, and schedules full cycles itself; have whoever created the extension "+
+			"run: GRANT USAGE ON SCHEMA cron TO iasql_engine", "error", err)
 		return nil
 	}
 	var may bool
@@ -243,7 +252,8 @@ func (b *bootstrapper) cron(ctx context.Context, tx pgx.Tx) error {
 		return fmt.Errorf("look who may use pg_cron: %w", err)
 	}
 	if !may {
-		b.warn("the engine may not use pg_cron, and schedules full cycles itself; have whoever created the extension run: GRANT USAGE ON SCHEMA cron TO iasql_engine")
+		b.warn("the engine may not use pg_cron, and schedules full cycles itself; have whoever created the extension " +
+			"run: GRANT USAGE ON SCHEMA cron TO iasql_engine")
 	}
 	// Engines of earlier versions logged in as an administrator, whose job this was.
 	if err := try(ctx, tx, `
@@ -259,11 +269,13 @@ func (b *bootstrapper) cron(ctx context.Context, tx pgx.Tx) error {
 func (b *bootstrapper) login(ctx context.Context, tx pgx.Tx, engine *pgx.ConnConfig) error {
 	name := pgx.Identifier{engine.User}.Sanitize()
 	var exists, admin bool
-	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1), $1 = session_user`, engine.User).Scan(&exists, &admin); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1), $1 = session_user`,
+		engine.User).Scan(&exists, &admin); err != nil {
 		return fmt.Errorf("look up login %s: %w", engine.User, err)
 	}
 	if admin {
-		return fmt.Errorf("--database-url and --admin-url name the same login %s: give the engine one of its own, which need not exist", engine.User)
+		return fmt.Errorf("--database-url and --admin-url name the same login %s: give the engine one of its own, "+
+			"which need not exist", engine.User)
 	}
 	if !exists {
 		password := "NULL"
@@ -292,9 +304,11 @@ func (b *bootstrapper) login(ctx context.Context, tx pgx.Tx, engine *pgx.ConnCon
 	case err != nil:
 		return fmt.Errorf("look up login %s: %w", engine.User, err)
 	case len(powers) > 0:
-		return fmt.Errorf("login %s must not be used by an engine: it has %s. Name another in --database-url; it is made if it does not exist", engine.User, strings.Join(powers, ", "))
+		return fmt.Errorf("login %s must not be used by an engine: it has %s. Name another in --database-url; it is "+
+			"made if it does not exist", engine.User, strings.Join(powers, ", "))
 	case !can:
-		return fmt.Errorf("role %s may not log in: ALTER ROLE %s LOGIN, or name another in --database-url", engine.User, name)
+		return fmt.Errorf("role %s may not log in: ALTER ROLE %s LOGIN, or name another in --database-url",
+			engine.User, name)
 	case member:
 		return nil
 	}
@@ -342,7 +356,9 @@ func (b *bootstrapper) connect(ctx context.Context, tx pgx.Tx, migrated bool, be
 		return fmt.Errorf("list who may connect: %w", err)
 	}
 	if public {
-		b.warn("everybody who may log in may connect to this database, and users of other installations on this server are users of this one; have the database's owner run: REVOKE CONNECT ON DATABASE " + database + " FROM PUBLIC")
+		b.warn("everybody who may log in may connect to this database, and users of other installations on this " +
+			"server are users of this one; have the database's owner run: REVOKE CONNECT ON DATABASE " + database +
+			" FROM PUBLIC")
 	}
 	if len(lost) == 0 {
 		return nil
@@ -354,7 +370,8 @@ func (b *bootstrapper) connect(ctx context.Context, tx pgx.Tx, migrated bool, be
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`GRANT CONNECT ON DATABASE %s TO %s`, database, strings.Join(names, ", "))); err != nil {
 		return fmt.Errorf("let those connect who could before: %w", err)
 	}
-	b.info("PUBLIC may no longer connect to this database; logins that could until now got the right by name, revoke it from whom it is not for",
+	b.info("PUBLIC may no longer connect to this database; logins that could until now got the right by name, revoke "+
+		"it from whom it is not for",
 		"database", b.conn.Config().Database, "logins", strings.Join(lost, ", "))
 	return nil
 }

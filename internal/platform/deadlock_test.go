@@ -9,7 +9,8 @@ import (
 	"iasql/internal/test/testdb"
 )
 
-// DDL that the server ends because of a deadlock with somebody's transaction is done all the same, once that is through.
+// DDL that the server ends because of a deadlock with somebody's transaction is done all the same, once that is
+// through.
 func TestDeadlockOfDDL(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

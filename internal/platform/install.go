@@ -79,10 +79,13 @@ func Installed(ctx context.Context, pool *pgxpool.Pool) (map[string]int, error) 
 // Install makes the tables of modules and of those they depend on, and returns
 // the tables it made, by module. Modules that are installed already are
 // skipped.
-func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (map[string][]string, error) {
+func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry,
+	names []string) (map[string][]string, error) {
 	closure, err := registry.Closure(names...)
 	if err != nil {
-		return nil, &UserError{Code: "IA009", Message: err.Error(), Hint: "SELECT * FROM iasql_modules_list() lists the modules there are, iasql_types('mail') other resource types with a word in the name."}
+		return nil, &UserError{Code: "IA009", Message: err.Error(),
+			Hint: "SELECT * FROM iasql_modules_list() lists the modules there are, iasql_types('mail') other " +
+				"resource types with a word in the name."}
 	}
 	var made map[string][]string
 	err = inDDL(ctx, pool, func(tx pgx.Tx) error {
@@ -110,7 +113,8 @@ func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 // ddlAttempts is how often a transaction of DDL is tried that the server ends because of a deadlock.
 const ddlAttempts = 5
 
-// inDDL runs f in a transaction that gives up on locks somebody holds for long. It begins anew, f and all, when the server
+// inDDL runs f in a transaction that gives up on locks somebody holds for long. It begins anew, f and all, when the
+// server
 // has ended it because of a deadlock with what users or cycles do (manual, section 13.3.4).
 func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
 	var pg *pgconn.PgError
@@ -131,9 +135,11 @@ func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error 
 		case pgerrcode.LockNotAvailable:
 			return locked(pg.Message)
 		case pgerrcode.DuplicateTable:
-			return &UserError{Code: "IA016", Message: pg.Message, Hint: "Rename your own table of that name, or install into another database."}
+			return &UserError{Code: "IA016", Message: pg.Message,
+				Hint: "Rename your own table of that name, or install into another database."}
 		case "2BP01":
-			return &UserError{Code: "IA016", Message: pg.Message + ": " + pg.Detail, Hint: "Drop what depends on the module's tables first."}
+			return &UserError{Code: "IA016", Message: pg.Message + ": " + pg.Detail,
+				Hint: "Drop what depends on the module's tables first."}
 		}
 	}
 	return err
@@ -194,7 +200,8 @@ func exec(ctx context.Context, tx pgx.Tx, statements string) error {
 
 // describe tells the write triggers about a table.
 func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, t *modules.Table) error {
-	_, err := tx.Exec(ctx, `INSERT INTO public.iasql_tables ("table", module) VALUES ($1, $2) ON CONFLICT DO NOTHING`, t.Name, m.Name)
+	_, err := tx.Exec(ctx, `INSERT INTO public.iasql_tables ("table", module) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+		t.Name, m.Name)
 	if err != nil {
 		return err
 	}
@@ -210,7 +217,8 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
 			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names,
 			fixed_within = excluded.fixed_within, contents = excluded.contents`,
-		t.Name, res == nil, f.Identity, f.Computed, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil || can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
+		t.Name, res == nil, f.Identity, f.Computed, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil ||
+			can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
 		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents)
 	return err
 }
@@ -219,7 +227,8 @@ func grant(ctx context.Context, tx pgx.Tx, t *modules.Table) error {
 	name := pgx.Identifier{"public", t.Name}.Sanitize()
 	// The sequence is for pg_dump.
 	sequence := pgx.Identifier{"public", t.Name + "_id_seq"}.Sanitize()
-	return exec(ctx, tx, fmt.Sprintf(`GRANT SELECT ON %[1]s TO iasql_reader; GRANT INSERT, UPDATE, DELETE ON %[1]s TO iasql_user; GRANT SELECT ON SEQUENCE %[2]s TO iasql_reader`, name, sequence))
+	return exec(ctx, tx, fmt.Sprintf(
+		`GRANT SELECT ON %[1]s TO iasql_reader; GRANT INSERT, UPDATE, DELETE ON %[1]s TO iasql_user; GRANT SELECT ON SEQUENCE %[2]s TO iasql_reader`, name, sequence))
 }
 
 // upgrade brings installed modules to the versions this engine has, keeping
@@ -288,7 +297,10 @@ func lockToUpgrade(ctx context.Context, tx pgx.Tx, registry *modules.Registry, h
 	}
 	rules, there := map[string]string{}, map[string]bool{}
 	var name, sum string
-	if _, err := pgx.ForEachRow(rows, []any{&name, &sum}, func() error { rules[name], there[name] = sum, true; return nil }); err != nil {
+	if _, err := pgx.ForEachRow(rows, []any{&name, &sum}, func() error {
+		rules[name], there[name] = sum, true
+		return nil
+	}); err != nil {
 		return err
 	}
 	older := map[string]bool{}
@@ -483,7 +495,8 @@ func emptyRows(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
 func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int) error {
 	for _, t := range modules.Order(m.Tables()) {
 		var exists bool
-		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&exists); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`,
+			pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&exists); err != nil {
 			return err
 		}
 		statements := t.UpgradeDDL(from, registry.Table)
@@ -528,7 +541,8 @@ func renewRecords(ctx context.Context, tx pgx.Tx) error {
 	}
 	parts := []string{`SELECT ''::text AS table_name, 0::bigint AS record_id, ''::text AS account WHERE false`}
 	for _, name := range names {
-		parts = append(parts, fmt.Sprintf(`SELECT %s::text, id, account FROM %s`, literal(name), pgx.Identifier{"public", name}.Sanitize()))
+		parts = append(parts, fmt.Sprintf(`SELECT %s::text, id, account FROM %s`, literal(name),
+			pgx.Identifier{"public", name}.Sanitize()))
 	}
 	return exec(ctx, tx, `CREATE OR REPLACE VIEW iasql_internal.records AS `+strings.Join(parts, " UNION ALL "))
 }

@@ -33,7 +33,8 @@ func lockMigrations(ctx context.Context, conn *pgx.Conn) error {
 		}
 		if len(outsiders) > 0 && !trusted {
 			for _, o := range outsiders {
-				slog.Warn("somebody who is no engine holds the lock of migrations; going on without it", "user", o.user, "pid", o.pid, "to end it", fmt.Sprintf("SELECT pg_terminate_backend(%d)", o.pid))
+				slog.Warn("somebody who is no engine holds the lock of migrations; going on without it", "user", o.user,
+					"pid", o.pid, "to end it", fmt.Sprintf("SELECT pg_terminate_backend(%d)", o.pid))
 			}
 			return nil
 		}

@@ -60,7 +60,8 @@ func readLogin(ctx context.Context, conn *pgx.Conn) (login, error) {
 func (l login) check(config *pgx.ConnConfig) error {
 	switch {
 	case len(l.powers) > 0:
-		return fmt.Errorf("login %s must not be used by an engine: it has %s. Give DATABASE_URL a plain login, which this makes: %s",
+		return fmt.Errorf("login %s must not be used by an engine: it has %s. Give DATABASE_URL a plain login, which "+
+			"this makes: %s",
 			l.name, strings.Join(l.powers, ", "), setupCommand(config))
 	case !l.installed:
 		return fmt.Errorf("the server has no role %s: run %s", postgres.EngineRole, setupCommand(config))
@@ -74,12 +75,14 @@ func (l login) check(config *pgx.ConnConfig) error {
 func setupCommand(config *pgx.ConnConfig) string {
 	host := config.Host
 	if strings.HasPrefix(host, "/") { // a directory of Unix sockets
-		return fmt.Sprintf("engine migrate --admin-url 'postgres:///%s?host=%s&port=%d&user=ADMINISTRATOR'", config.Database, host, config.Port)
+		return fmt.Sprintf("engine migrate --admin-url 'postgres:///%s?host=%s&port=%d&user=ADMINISTRATOR'",
+			config.Database, host, config.Port)
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	return fmt.Sprintf("engine migrate --admin-url 'postgres://ADMINISTRATOR:PASSWORD@%s:%d/%s'", host, config.Port, config.Database)
+	return fmt.Sprintf("engine migrate --admin-url 'postgres://ADMINISTRATOR:PASSWORD@%s:%d/%s'", host, config.Port,
+		config.Database)
 }
 
 // ErrNotPrepared is returned by Migrate for a database in which something is
@@ -96,7 +99,8 @@ func prepared(ctx context.Context, conn *pgx.Conn) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: missing: %s. Run %s", ErrNotPrepared, strings.Join(missing, "; "), setupCommand(conn.Config()))
+	return fmt.Errorf("%w: missing: %s. Run %s", ErrNotPrepared, strings.Join(missing, "; "),
+		setupCommand(conn.Config()))
 }
 
 // readMissing lists what of Bootstrap's work is not there.

@@ -106,7 +106,8 @@ func NewerVersion(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 	}
 	var version string
 	err = pool.QueryRow(ctx, `SELECT coalesce((SELECT i.version FROM iasql_internal.installation i
-		WHERE EXISTS (SELECT FROM iasql_internal.goose_db_version g WHERE g.is_applied AND g.version_id > $1)), '')`, slices.Max(known)).Scan(&version)
+		WHERE EXISTS (SELECT FROM iasql_internal.goose_db_version g WHERE g.is_applied AND g.version_id > $1)), '')`,
+		slices.Max(known)).Scan(&version)
 	return version, err
 }
 
@@ -145,7 +146,8 @@ func migrationsKnown() ([]int64, error) {
 // queue compares the tables of the job queue.
 func (s *State) queue(ctx context.Context, conn *pgx.Conn) error {
 	var applied, known []int64
-	if err := conn.QueryRow(ctx, `SELECT ARRAY(SELECT version FROM `+RiverSchema+`.river_migration WHERE line = 'main')`).Scan(&applied); err != nil {
+	if err := conn.QueryRow(ctx, `SELECT ARRAY(SELECT version FROM `+RiverSchema+
+		`.river_migration WHERE line = 'main')`).Scan(&applied); err != nil {
 		return fmt.Errorf("read the version of the job queue: %w", err)
 	}
 	migrator, err := rivermigrate.New(riverpgxv5.New(nil), &rivermigrate.Config{Schema: RiverSchema})

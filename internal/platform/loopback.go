@@ -57,7 +57,8 @@ func (b *bootstrapper) loopback(ctx context.Context, tx pgx.Tx) error {
 		FROM (`+loopbackAddress+`) a
 		ON CONFLICT (one) DO UPDATE SET host = excluded.host, port = excluded.port, dbname = excluded.dbname, database = excluded.database, role = excluded.role,
 			password = CASE WHEN l.database = excluded.database AND EXISTS (SELECT FROM pg_roles r WHERE r.rolname = excluded.role) THEN l.password ELSE excluded.password END
-		RETURNING l.role, l.password, EXISTS (SELECT FROM pg_roles r WHERE r.rolname = l.role)`).Scan(&role, &password, &exists)
+		RETURNING l.role, l.password, EXISTS (SELECT FROM pg_roles r WHERE r.rolname = l.role)`).Scan(&role,
+		&password, &exists)
 	if err != nil {
 		return fmt.Errorf("record the loopback role: %w", err)
 	}
@@ -81,7 +82,8 @@ func (b *bootstrapper) loopback(ctx context.Context, tx pgx.Tx) error {
 	case err != nil:
 		return fmt.Errorf("make the role of the loopback connection: %w", err)
 	}
-	if _, err := tx.Exec(ctx, fmt.Sprintf(`GRANT CONNECT ON DATABASE %s TO %s`, pgx.Identifier{b.conn.Config().Database}.Sanitize(), role)); err != nil {
+	if _, err := tx.Exec(ctx, fmt.Sprintf(`GRANT CONNECT ON DATABASE %s TO %s`,
+		pgx.Identifier{b.conn.Config().Database}.Sanitize(), role)); err != nil {
 		return fmt.Errorf("let the loopback role connect: %w", err)
 	}
 	// What an earlier version made the connection of (manual, dblink_connect).
@@ -91,7 +93,8 @@ func (b *bootstrapper) loopback(ctx context.Context, tx pgx.Tx) error {
 			REVOKE USAGE ON FOREIGN DATA WRAPPER dblink_fdw FROM iasql_engine;
 		END IF;
 	END $$`); err != nil {
-		b.warn("the foreign server of an earlier version could not be removed", "server", "iasql_loopback", "error", err)
+		b.warn("the foreign server of an earlier version could not be removed", "server", "iasql_loopback",
+			"error", err)
 	}
 	return nil
 }
@@ -118,7 +121,8 @@ func allowLoopback(ctx context.Context, pool *pgxpool.Pool) error {
 		if !errors.As(err, &pg) || pg.Code != "IA014" {
 			return fmt.Errorf("try the connection of the database to itself: %w", err)
 		}
-		slog.Warn("iasql_install, iasql_sync_now and the like will not work: "+pg.Message, "detail", pg.Detail, "hint", pg.Hint)
+		slog.Warn("iasql_install, iasql_sync_now and the like will not work: "+pg.Message, "detail", pg.Detail,
+			"hint", pg.Hint)
 	}
 	return nil
 }
@@ -136,7 +140,8 @@ func EnsureLoopback(ctx context.Context, pool *pgxpool.Pool) error {
 		}
 	}
 	if !exists {
-		return fmt.Errorf("the database has not been migrated: run engine migrate, or %s", setupCommand(pool.Config().ConnConfig))
+		return fmt.Errorf("the database has not been migrated: run engine migrate, or %s",
+			setupCommand(pool.Config().ConnConfig))
 	}
 	if _, err := pool.Exec(ctx, `
 		UPDATE iasql_internal.loopback l SET host = a.host, port = a.port, dbname = a.dbname

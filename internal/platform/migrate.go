@@ -48,7 +48,8 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 	}
 	if who.super {
 		if who.installed {
-			slog.Warn("migrating as a superuser: prefer a plain login, and --admin-url for what takes an administrator, so that nothing that users have made can run as a superuser", "login", who.name)
+			slog.Warn("migrating as a superuser: prefer a plain login, and --admin-url for what takes an "+
+				"administrator, so that nothing that users have made can run as a superuser", "login", who.name)
 		}
 		err = bootstrap(ctx, conn, nil)
 	} else if err = who.check(conn.Config()); err == nil {
@@ -98,7 +99,8 @@ func checkVersion(ctx context.Context, conn *pgx.Conn) error {
 func migrateTables(ctx context.Context, pool *pgxpool.Pool) error {
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithTableName("iasql_internal.goose_db_version"))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS,
+		goose.WithTableName("iasql_internal.goose_db_version"))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}

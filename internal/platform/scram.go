@@ -42,5 +42,6 @@ func scramVerifierWith(password string, salt []byte, iterations int) (string, er
 	}
 	stored := sha256.Sum256(keyed("Client Key"))
 	encode := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]), encode(keyed("Server Key"))), nil
+	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", iterations, encode(salt), encode(stored[:]),
+		encode(keyed("Server Key"))), nil
 }

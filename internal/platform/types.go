@@ -28,7 +28,8 @@ func Types(ctx context.Context, pool *pgxpool.Pool, since int64) (list []modules
 	}
 	var d modules.Description
 	var changed int64
-	_, err = pgx.ForEachRow(rows, []any{&d.Name, &d.Version, &d.Schema, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt, &changed}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&d.Name, &d.Version, &d.Schema, (*[]byte)(&d.Layout), &d.Revision, &d.Learnt,
+		&changed}, func() error {
 		kept := d
 		kept.Layout = append([]byte{}, d.Layout...)
 		list, newest = append(list, kept), max(newest, changed)
@@ -52,7 +53,9 @@ func KeptTypes(ctx context.Context, pool *pgxpool.Pool, names []string) ([]*modu
 // KeepTypes keeps how types describe themselves, unless that is what is kept, and returns
 // why it could not keep others. lay gives a table and its columns names, build makes sure
 // that there can be a table.
-func KeepTypes(ctx context.Context, pool *pgxpool.Pool, list []*modules.Description, lay func(*modules.Description) error, build func(*modules.Description) (*modules.Module, error)) (refused map[string]error, err error) {
+func KeepTypes(ctx context.Context, pool *pgxpool.Pool, list []*modules.Description,
+	lay func(*modules.Description) error,
+	build func(*modules.Description) (*modules.Module, error)) (refused map[string]error, err error) {
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		refused = map[string]error{}
 		return keepTypes(ctx, tx, list, lay, build, refused)
@@ -74,7 +77,8 @@ func KeepTypes(ctx context.Context, pool *pgxpool.Pool, list []*modules.Descript
 	return refused, nil
 }
 
-func keepTypes(ctx context.Context, tx pgx.Tx, list []*modules.Description, lay func(*modules.Description) error, build func(*modules.Description) (*modules.Module, error), refused map[string]error) error {
+func keepTypes(ctx context.Context, tx pgx.Tx, list []*modules.Description, lay func(*modules.Description) error,
+	build func(*modules.Description) (*modules.Module, error), refused map[string]error) error {
 	if err := lockTypes(ctx, tx); err != nil {
 		return err
 	}
@@ -146,7 +150,8 @@ func lockTypes(ctx context.Context, tx pgx.Tx) error {
 // InstallTypes makes the tables of types, or alters those of an earlier schema, and returns
 // the tables it made, by module, and why it could not make others: one that cannot be made
 // does not keep the rest away.
-func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry, names []string) (made map[string][]string, refused []string, err error) {
+func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry,
+	names []string) (made map[string][]string, refused []string, err error) {
 	err = inDDL(ctx, pool, func(tx pgx.Tx) error {
 		made, refused = map[string][]string{}, nil
 		have, err := installed(ctx, tx)
@@ -160,10 +165,14 @@ func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Reg
 				continue
 			}
 			from, there := have[name]
-			err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error { return installType(ctx, part, registry, m, from, there) })
+			err := pgx.BeginFunc(ctx, tx, func(part pgx.Tx) error {
+				return installType(ctx, part, registry, m, from, there)
+			})
 			var pg *pgconn.PgError
 			switch {
-			case errors.As(err, &pg) && pg.Code != pgerrcode.LockNotAvailable && !pgerrcode.IsOperatorIntervention(pg.Code): // neither a lock nor the end of the server
+			// neither a lock nor the end of the server
+			case errors.As(err, &pg) && pg.Code != pgerrcode.LockNotAvailable &&
+				!pgerrcode.IsOperatorIntervention(pg.Code):
 				refused = append(refused, fmt.Sprintf("%s: %v", name, err))
 			case err != nil:
 				return fmt.Errorf("type %s: %w", name, err)
@@ -179,7 +188,8 @@ func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Reg
 }
 
 // installType makes the table of a type, or brings that of an earlier schema up to date.
-func installType(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int, there bool) error {
+func installType(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int,
+	there bool) error {
 	if !there {
 		return install(ctx, tx, registry, m)
 	}

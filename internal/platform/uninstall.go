@@ -67,7 +67,8 @@ func Uninstall(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regist
 
 // uninstallable returns the modules of these names, dependents first, unless
 // something keeps them.
-func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, names []string) ([]*modules.Module, error) {
+func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry,
+	names []string) ([]*modules.Module, error) {
 	if err := unstaged(ctx, tx, registry, names); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,8 @@ func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, n
 	for _, m := range registry.Modules() {
 		if _, ok := have[m.Name]; !ok {
 			if slices.Contains(names, m.Name) {
-				return nil, &UserError{Code: "IA009", Message: fmt.Sprintf("module %s is not installed", m.Name), Hint: "SELECT * FROM iasql_modules_installed() lists the installed ones."}
+				return nil, &UserError{Code: "IA009", Message: fmt.Sprintf("module %s is not installed", m.Name),
+					Hint: "SELECT * FROM iasql_modules_installed() lists the installed ones."}
 			}
 			continue
 		}
@@ -89,8 +91,9 @@ func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry, n
 		}
 		for _, dep := range needs(registry, m) {
 			if slices.Contains(names, dep) {
-				return nil, &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: %s depends on it", dep, m.Name),
-					Hint: fmt.Sprintf("SELECT * FROM iasql_uninstall('%s', '%s')", m.Name, dep)}
+				return nil, &UserError{Code: "IA016",
+					Message: fmt.Sprintf("module %s cannot be uninstalled: %s depends on it", dep, m.Name),
+					Hint:    fmt.Sprintf("SELECT * FROM iasql_uninstall('%s', '%s')", m.Name, dep)}
 			}
 		}
 	}
@@ -155,8 +158,9 @@ func unstaged(ctx context.Context, tx pgx.Tx, registry *modules.Registry, names 
 	if err != nil {
 		return fmt.Errorf("look for staged records: %w", err)
 	}
-	return &UserError{Code: "IA020", Message: fmt.Sprintf("table %s cannot be dropped: it has records that are staged in %s", table, batch),
-		Hint: "Wait until that is committed or rolled back; SELECT * FROM iasql_batches shows it."}
+	return &UserError{Code: "IA020",
+		Message: fmt.Sprintf("table %s cannot be dropped: it has records that are staged in %s", table, batch),
+		Hint:    "Wait until that is committed or rolled back; SELECT * FROM iasql_batches shows it."}
 }
 
 // children returns a module's tables, those that refer to others first.
@@ -172,7 +176,8 @@ func countRecords(ctx context.Context, tx pgx.Tx, going []*modules.Module) ([]Dr
 	for _, m := range going {
 		for _, t := range children(m) {
 			d := Dropped{Module: m.Name, Table: t.Name}
-			if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&d.Count); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM `+
+				pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&d.Count); err != nil {
 				return nil, err
 			}
 			dropped = append(dropped, d)

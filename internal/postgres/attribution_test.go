@@ -50,7 +50,8 @@ func (a *attribution) id(sql string, args ...any) (id int64) {
 func (a *attribution) event(name string, second float64) {
 	a.Helper()
 	a.exec(`INSERT INTO iasql_internal.cloud_event (account, id, region, service, call, at, received, request_id, actor)
-		VALUES ('main', $1, '', 'scripted', 'Change', date_trunc('second', $2::timestamptz), $3, $1, left($1, 1))`, name, a.at(second-0.2), a.at(second))
+		VALUES ('main', $1, '', 'scripted', 'Change', date_trunc('second', $2::timestamptz), $3, $1, left($1, 1))`,
+		name, a.at(second-0.2), a.at(second))
 	a.hints[name] = a.id(`INSERT INTO iasql_internal.hint (account, event, table_name, region, column_name, value, existing, due)
 		VALUES ('main', $1, 'box', '', 'box_id', 'box-1', false, $2) RETURNING id`, name, a.at(second))
 }
@@ -79,12 +80,14 @@ func (a *attribution) assigned(name string, second float64) {
 func (a *attribution) edit(name string, second float64) {
 	a.Helper()
 	a.edits[name] = a.id(`INSERT INTO public.iasql_audit_log (ts, "user", table_name, record_id, account, change_type, change, origin)
-		VALUES ($1, 'eve', 'box', 1, 'main', 'UPDATE', '{"change": {"label": "x"}}', 'user') RETURNING id`, a.at(second))
+		VALUES ($1, 'eve', 'box', 1, 'main', 'UPDATE', '{"change": {"label": "x"}}', 'user') RETURNING id`,
+		a.at(second))
 }
 
 func (a *attribution) settled(name string, second float64) {
 	a.Helper()
-	a.exec(`UPDATE public.iasql_audit_log SET settled = true, settled_at = $2 WHERE id = $1`, a.edits[name], a.at(second))
+	a.exec(`UPDATE public.iasql_audit_log SET settled = true, settled_at = $2 WHERE id = $1`, a.edits[name],
+		a.at(second))
 }
 
 func (a *attribution) conflict(edit string, second float64) {
@@ -98,7 +101,8 @@ func (a *attribution) conflict(edit string, second float64) {
 func (a *attribution) looked(again bool, names ...string) {
 	a.Helper()
 	for _, name := range names {
-		a.exec(`SELECT iasql_internal.attribute_late('main', ARRAY[$1::bigint], '{1}', ARRAY[$2::boolean])`, a.hints[name], !again)
+		a.exec(`SELECT iasql_internal.attribute_late('main', ARRAY[$1::bigint], '{1}', ARRAY[$2::boolean])`,
+			a.hints[name], !again)
 		a.exec(`UPDATE iasql_internal.hint SET tries = tries + 1, due = CASE WHEN $2 THEN due + interval '1 minute' END WHERE id = $1`, a.hints[name], again)
 	}
 }
@@ -280,21 +284,25 @@ func TestAttribution(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer tx.Rollback(t.Context())
-			a := &attribution{T: t, tx: tx, minute: time.Now().Add(-2 * time.Minute).Truncate(time.Minute), hints: map[string]int64{}, pulls: map[string]int64{}, edits: map[string]int64{}}
+			a := &attribution{T: t, tx: tx, minute: time.Now().Add(-2 * time.Minute).Truncate(time.Minute),
+				hints: map[string]int64{}, pulls: map[string]int64{}, edits: map[string]int64{}}
 			a.exec(`SET LOCAL iasql.origin = 'engine'`)
 			a.exec(`INSERT INTO iasql_internal.listing (account, table_name, region, tried, rules) VALUES ('main', 'box', '', $1, '') ON CONFLICT (account, table_name, region) DO UPDATE SET tried = excluded.tried`, a.at(0))
 			test.play(a)
 			got := map[string]string{}
 			for pull, id := range a.pulls {
 				var by string
-				if err := tx.QueryRow(t.Context(), `SELECT coalesce(event_id || coalesce('+' || also::text, ''), '') FROM public.iasql_audit_log WHERE id = $1`, id).Scan(&by); err != nil {
+				if err := tx.QueryRow(t.Context(),
+					`SELECT coalesce(event_id || coalesce('+' || also::text, ''), '') FROM public.iasql_audit_log WHERE id = $1`, id).Scan(&by); err != nil {
 					t.Fatal(err)
 				}
 				got[pull] = by
 			}
 			for edit, id := range a.edits {
 				var by string
-				if err := tx.QueryRow(t.Context(), `SELECT coalesce(string_agg(event_id, ','), '') FROM public.iasql_conflicts WHERE audit_id = $1`, id).Scan(&by); err != nil {
+				if err := tx.QueryRow(t.Context(),
+					`SELECT coalesce(string_agg(event_id, ','), '') FROM public.iasql_conflicts WHERE audit_id = $1`,
+					id).Scan(&by); err != nil {
 					t.Fatal(err)
 				}
 				got[edit] = by
@@ -327,7 +335,8 @@ func TestNamedWhole(t *testing.T) {
 		})
 		return text
 	}
-	found, err := b.db.Named(t.Context(), sheetTable, modules.Scope{Account: "main"}, modules.ColumnIdentity, []string{name(box, "a"), name(box, `"b`), name("box-9", "a"), name(box, "c")})
+	found, err := b.db.Named(t.Context(), sheetTable, modules.Scope{Account: "main"}, modules.ColumnIdentity,
+		[]string{name(box, "a"), name(box, `"b`), name("box-9", "a"), name(box, "c")})
 	var want []store.Named
 	for _, sheet := range []string{"a", `"b`} {
 		id, _ := strconv.ParseInt(b.query(`SELECT id FROM public.sheet WHERE name = $1`, sheet), 10, 64)

@@ -32,7 +32,8 @@ func TestAuditCostsWhatIsWritten(t *testing.T) {
 	run(`INSERT INTO box (label) SELECT 'box ' || i FROM generate_series(1, $1) i`, many)
 	read := func() (rows int64) {
 		t.Helper()
-		if err := conn.QueryRow(t.Context(), `SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relname = 'iasql_audit_log'`).Scan(&rows); err != nil {
+		if err := conn.QueryRow(t.Context(),
+			`SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables WHERE relname = 'iasql_audit_log'`).Scan(&rows); err != nil {
 			t.Fatal(err)
 		}
 		return rows

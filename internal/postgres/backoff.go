@@ -21,7 +21,8 @@ func nextAttempt(backoff, review string) string {
 
 // putBack tells that an attempt was planned before the server's clock was put back.
 func putBack(clock string) string {
-	return fmt.Sprintf(`(next_attempt_at > %s + interval '%d seconds' AND next_attempt_at < 'infinity')`, clock, int(decide.LongestBackoff.Seconds()))
+	return fmt.Sprintf(`(next_attempt_at > %s + interval '%d seconds' AND next_attempt_at < 'infinity')`, clock,
+		int(decide.LongestBackoff.Seconds()))
 }
 
 // dueNow tells whether the time of next_attempt_at has come.

@@ -23,7 +23,8 @@ type versioned[T any] struct {
 
 // read returns what has the version; if there is something newer by now, that and its
 // version.
-func (c *cache[T]) read(ctx context.Context, d *Database, account, version string, queue func(*pgx.Batch, string, *versioned[T])) (versioned[T], error) {
+func (c *cache[T]) read(ctx context.Context, d *Database, account, version string,
+	queue func(*pgx.Batch, string, *versioned[T])) (versioned[T], error) {
 	c.lock.Lock()
 	known, ok := c.byAccount[account]
 	c.lock.Unlock()

@@ -91,9 +91,12 @@ func accounts() *modules.Module {
 	var insert []string
 	insert = append(insert, fmt.Sprintf(`INSERT INTO public.sim_account (name) VALUES ('%s')`, simulate.Account))
 	for _, r := range simulate.Regions() {
-		insert = append(insert, fmt.Sprintf(`INSERT INTO public.sim_region (account, region, is_enabled) VALUES ('%s', '%s', true)`, simulate.Account, r))
+		insert = append(insert, fmt.Sprintf(
+			`INSERT INTO public.sim_region (account, region, is_enabled) VALUES ('%s', '%s', true)`,
+			simulate.Account, r))
 	}
-	insert = append(insert, fmt.Sprintf(`INSERT INTO public.sim_region (account, region, is_enabled) VALUES ('%s', 'off', false)`, simulate.Account))
+	insert = append(insert, fmt.Sprintf(
+		`INSERT INTO public.sim_region (account, region, is_enabled) VALUES ('%s', 'off', false)`, simulate.Account))
 	return &modules.Module{
 		Name: "sim_accounts", Version: 1, Doc: "The account of the simulated cloud.",
 		Settings: []*modules.Table{
@@ -112,8 +115,11 @@ func accounts() *modules.Module {
 func (f *conforming) open(t testing.TB) storetest.Store {
 	t.Helper()
 	var reset []string
-	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_protection", "public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
-		"iasql_internal.hint", "iasql_internal.cloud_event", "iasql_internal.record_state", "iasql_internal.garbage", "iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch", "iasql_internal.batch_session",
+	tables := []string{"public.iasql_audit_log", "public.iasql_mode", "public.iasql_protection",
+		"public.iasql_operations", "public.iasql_conflicts", "public.iasql_cycles",
+		"iasql_internal.hint", "iasql_internal.cloud_event", "iasql_internal.record_state", "iasql_internal.garbage",
+		"iasql_internal.imported", "iasql_internal.listing", "iasql_internal.lease", "iasql_internal.batch",
+		"iasql_internal.batch_session",
 		"iasql_internal.staged", "iasql_internal.staged_key", "iasql_internal.needed",
 		"iasql_internal.vault", "iasql_internal.vault_staged", "iasql_internal.cycle_details", "iasql_river.river_job"}
 	for _, table := range simulate.Tables() {
@@ -127,9 +133,11 @@ func (f *conforming) open(t testing.TB) storetest.Store {
 	}
 	f.scripts++
 	reset = append(reset, "ALTER TABLE public.net DROP CONSTRAINT IF EXISTS no_such_note")
-	for name, value := range map[string]string{"conflict_policy": "push", "drift": "pull", "max_deletes": "100", "max_delete_ratio": "1", "delete_ratio_floor": "5",
+	for name, value := range map[string]string{"conflict_policy": "push", "drift": "pull", "max_deletes": "100",
+		"max_delete_ratio": "1", "delete_ratio_floor": "5",
 		"consistency_window": fmt.Sprintf("%d seconds", int(simulate.Window.Seconds())), "max_staleness": "5 minutes"} {
-		reset = append(reset, fmt.Sprintf("UPDATE public.iasql_settings SET value = '%s' WHERE name = '%s'", value, name))
+		reset = append(reset, fmt.Sprintf("UPDATE public.iasql_settings SET value = '%s' WHERE name = '%s'",
+			value, name))
 	}
 	if _, err := f.admin.Exec(t.Context(), strings.Join(reset, "; ")); err != nil {
 		t.Fatal(err)
@@ -242,7 +250,8 @@ func (r *real) Insert(ctx context.Context, slot int, table string, id int64, row
 			columns, values = append(columns, c.Name), append(values, fmt.Sprintf("$%d::text::%s", len(args), c.Type))
 		}
 	}
-	return r.statement(ctx, slot, fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s) RETURNING id`, table, strings.Join(columns, ", "), strings.Join(values, ", ")), args...)
+	return r.statement(ctx, slot, fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s) RETURNING id`, table,
+		strings.Join(columns, ", "), strings.Join(values, ", ")), args...)
 }
 
 func (r *real) Update(ctx context.Context, slot int, table string, id int64, set modules.Row) (bool, error) {
@@ -255,7 +264,8 @@ func (r *real) Update(ctx context.Context, slot int, table string, id int64, set
 		value := fmt.Sprintf("$%d::text::%s", len(args), c.Type)
 		sets, differ = append(sets, name+" = "+value), append(differ, name+" IS DISTINCT FROM "+value)
 	}
-	_, ok, err := r.statement(ctx, slot, fmt.Sprintf(`UPDATE %s SET %s WHERE id = $1 AND (%s) RETURNING id`, table, strings.Join(sets, ", "), strings.Join(differ, " OR ")), args...)
+	_, ok, err := r.statement(ctx, slot, fmt.Sprintf(`UPDATE %s SET %s WHERE id = $1 AND (%s) RETURNING id`, table,
+		strings.Join(sets, ", "), strings.Join(differ, " OR ")), args...)
 	return ok, err
 }
 
@@ -294,12 +304,14 @@ func (r *real) Rollback(ctx context.Context, slot int) error {
 }
 
 func (r *real) Constrain(ctx context.Context) error {
-	_, err := r.user.Exec(ctx, fmt.Sprintf(`ALTER TABLE net ADD CONSTRAINT no_such_note CHECK (note <> '%s')`, simulate.RefusedNote))
+	_, err := r.user.Exec(ctx, fmt.Sprintf(`ALTER TABLE net ADD CONSTRAINT no_such_note CHECK (note <> '%s')`,
+		simulate.RefusedNote))
 	return err
 }
 
 func (r *real) AddRule(ctx context.Context, rule modes.Rule) (bool, error) {
-	_, ok, err := r.statement(ctx, 0, `INSERT INTO iasql_mode (table_name, record_id, column_name, mode) VALUES (nullif($1, ''), nullif($2, 0), nullif($3, ''), $4) RETURNING id`,
+	_, ok, err := r.statement(ctx, 0,
+		`INSERT INTO iasql_mode (table_name, record_id, column_name, mode) VALUES (nullif($1, ''), nullif($2, 0), nullif($3, ''), $4) RETURNING id`,
 		rule.Table, rule.RecordID, rule.Column, string(rule.Mode))
 	return ok, err
 }
@@ -335,7 +347,8 @@ func (r *real) OpenBatch(ctx context.Context, slot int) (int64, error) {
 }
 
 func (r *real) CloseBatch(ctx context.Context, slot int) (bool, error) {
-	_, ok, err := r.statement(ctx, slot, `SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.close_batch(b, (SELECT phase FROM iasql_internal.batch WHERE id = b), 'committed') WHERE b IS NOT NULL`)
+	_, ok, err := r.statement(ctx, slot,
+		`SELECT b FROM (SELECT iasql_internal.session_batch() AS b OFFSET 0) s, LATERAL iasql_internal.close_batch(b, (SELECT phase FROM iasql_internal.batch WHERE id = b), 'committed') WHERE b IS NOT NULL`)
 	return ok, errors.Join(err, r.ended(ctx, slot))
 }
 
@@ -354,7 +367,8 @@ func (r *real) BeginCommit(ctx context.Context, slot int) (bool, error) {
 }
 
 func (r *real) RevertBatch(ctx context.Context, slot int) (bool, error) {
-	batch, ok, err := r.statement(ctx, slot, `SELECT b.id FROM iasql_internal.batch b WHERE b.id = iasql_internal.session_batch() AND b.phase = 'committing'`)
+	batch, ok, err := r.statement(ctx, slot,
+		`SELECT b.id FROM iasql_internal.batch b WHERE b.id = iasql_internal.session_batch() AND b.phase = 'committing'`)
 	if err := errors.Join(err, r.ended(ctx, slot)); err != nil || !ok {
 		return false, err
 	}
@@ -383,14 +397,16 @@ func (r *real) RevertBatch(ctx context.Context, slot int) (bool, error) {
 		return err
 	})
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && slices.Contains([]string{"55P03", "23503", "23505"}, pg.Code) || errors.Is(err, errNothing) {
+	if errors.As(err, &pg) && slices.Contains([]string{"55P03", "23503", "23505"}, pg.Code) ||
+		errors.Is(err, errNothing) {
 		return false, nil // somebody is in the way
 	}
 	return err == nil, err
 }
 
 func (r *real) Decide(ctx context.Context, n int, how string) (bool, error) {
-	_, ok, err := r.statement(ctx, 0, `UPDATE iasql_conflicts SET resolved = $2 WHERE id = (SELECT id FROM iasql_conflicts ORDER BY id OFFSET $1 LIMIT 1) RETURNING id`, n, how)
+	_, ok, err := r.statement(ctx, 0,
+		`UPDATE iasql_conflicts SET resolved = $2 WHERE id = (SELECT id FROM iasql_conflicts ORDER BY id OFFSET $1 LIMIT 1) RETURNING id`, n, how)
 	return ok, err
 }
 
@@ -421,7 +437,8 @@ func (r *real) Tell(ctx context.Context, h store.Hint, ago time.Duration) error 
 			INSERT INTO iasql_internal.cloud_event (account, id, region, service, call, at, actor)
 			VALUES ($1, gen_random_uuid()::text, $3, 'sim.amazonaws.com', 'Change', clock_timestamp() - make_interval(secs => $6), 'ana') RETURNING id)
 		INSERT INTO iasql_internal.hint (account, event, table_name, region, column_name, value)
-		SELECT $1, id, $2, $3, nullif($4, ''), nullif($5, '') FROM e`, h.Scope.Account, h.Table, h.Scope.Region, h.Column, h.Value, ago.Seconds())
+		SELECT $1, id, $2, $3, nullif($4, ''), nullif($5, '') FROM e`, h.Scope.Account, h.Table, h.Scope.Region,
+		h.Column, h.Value, ago.Seconds())
 	return err
 }
 

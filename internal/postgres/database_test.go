@@ -125,10 +125,12 @@ func TestFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	zombie := &sync.Reconciler{Store: b.db, Registry: b.registry}
-	if _, err := zombie.Cycle(t.Context(), old.Lease, store.Push); !errors.Is(err, store.ErrLeaseLost) && len(b.cloud.boxes) > 0 {
+	if _, err := zombie.Cycle(t.Context(), old.Lease, store.Push); !errors.Is(err, store.ErrLeaseLost) &&
+		len(b.cloud.boxes) > 0 {
 		t.Errorf("the zombie's cycle: %v, %d objects", err, len(b.cloud.boxes))
 	}
-	if _, err := b.db.Begin(t.Context(), old.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate}); !errors.Is(err, store.ErrLeaseLost) {
+	if _, err := b.db.Begin(t.Context(), old.Lease,
+		decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate}); !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("Begin: %v", err)
 	}
 	if err := b.db.Settle(t.Context(), old.Lease, nil); !errors.Is(err, store.ErrLeaseLost) {
@@ -165,7 +167,8 @@ func TestTurn(t *testing.T) {
 			t.Fatalf("turn %d: %d passes, more: %v", turns, report.Passes, more)
 		}
 	}
-	if left := b.query(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`); turns < 3 || left != "0" || len(b.cloud.items) != 1 {
+	if left := b.query(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`); turns < 3 || left != "0" ||
+		len(b.cloud.items) != 1 {
 		t.Errorf("after %d turns %s changes are left, and there are %d items", turns, left, len(b.cloud.items))
 	}
 	b.exec(`UPDATE box SET size = 2`)
@@ -186,7 +189,9 @@ func TestPullRespectsUsers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for i := range 3 {
-		b.cloud.boxes[fmt.Sprintf("box-%d", i)] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(fmt.Sprintf("box-%d", i)), "label": modules.Text("old"), "size": modules.Int(1), "tags": modules.Null}
+		b.cloud.boxes[fmt.Sprintf("box-%d", i)] = modules.Row{"account": modules.Text("main"),
+			"box_id": modules.Text(fmt.Sprintf("box-%d", i)), "label": modules.Text("old"), "size": modules.Int(1),
+			"tags": modules.Null}
 	}
 	b.mustCycle(store.Full)
 	ids := []int64{1, 2, 3}
@@ -209,7 +214,8 @@ func TestPullRespectsUsers(t *testing.T) {
 	}
 	var pulls []store.Pull
 	for _, s := range subjects {
-		pulls = append(pulls, store.Pull{Subject: s, Action: decide.UpdateRecord, Row: modules.Row{"label": modules.Text("new")}})
+		pulls = append(pulls, store.Pull{Subject: s, Action: decide.UpdateRecord,
+			Row: modules.Row{"label": modules.Text("new")}})
 	}
 	begun := stopwatch.Start()
 	results, err := b.db.Pull(t.Context(), lease.Lease, pulls)
@@ -236,7 +242,8 @@ func TestOneBadRecordAmongMany(t *testing.T) {
 	b.exec(`ALTER TABLE box ADD CONSTRAINT no_thirteen CHECK (size <> 13)`)
 	for i := range 100 {
 		id := fmt.Sprintf("box-%03d", i)
-		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id), "label": modules.Text("x"), "size": modules.Int(i), "tags": modules.Null}
+		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id),
+			"label": modules.Text("x"), "size": modules.Int(i), "tags": modules.Null}
 	}
 	report := b.mustCycle(store.Full)
 	if got := b.query(`SELECT count(*) FROM box`); got != "99" {
@@ -269,14 +276,16 @@ func TestQuietCycleWritesNothing(t *testing.T) {
 	b := newBench(t)
 	for i := range 2500 {
 		id := fmt.Sprintf("box-%04d", i)
-		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id), "label": modules.Text("x"), "size": modules.Int(i), "tags": modules.StringMap(map[string]string{"n": id})}
+		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id),
+			"label": modules.Text("x"), "size": modules.Int(i), "tags": modules.StringMap(map[string]string{"n": id})}
 	}
 	if imported := b.mustCycle(store.Full); imported.Read != 0 || imported.Listed != 2500 {
 		t.Errorf("the import has listed %d objects and read %d of them once more", imported.Listed, imported.Read)
 	}
 	writes := func() string {
 		return b.query(`SELECT string_agg(relname || n_tup_ins + n_tup_upd + n_tup_del, ',' ORDER BY relname) FROM pg_stat_xact_user_tables WHERE false`) +
-			b.query(`SELECT count(*) || '/' || max(id) FROM iasql_audit_log`) + b.query(`SELECT count(*) FROM iasql_operations`) + b.query(`SELECT count(*) FROM iasql_internal.record_state`) +
+			b.query(`SELECT count(*) || '/' || max(id) FROM iasql_audit_log`) + b.query(
+			`SELECT count(*) FROM iasql_operations`) + b.query(`SELECT count(*) FROM iasql_internal.record_state`) +
 			b.query(`SELECT max(xmin::text::bigint) FROM box`)
 	}
 	before := writes()
@@ -331,7 +340,8 @@ func TestInvariantsUnderFaults(t *testing.T) {
 					var err error
 					switch rng.IntN(6) {
 					case 0, 1:
-						_, err = tx.Exec(ctx, `INSERT INTO box (label, size) VALUES ($1, $2)`, fmt.Sprintf("u%d", rng.IntN(1000)), rng.IntN(100))
+						_, err = tx.Exec(ctx, `INSERT INTO box (label, size) VALUES ($1, $2)`,
+							fmt.Sprintf("u%d", rng.IntN(1000)), rng.IntN(100))
 					case 2:
 						_, err = tx.Exec(ctx, `INSERT INTO item (box_id, label) SELECT id, 'i' FROM box ORDER BY random() LIMIT 1`)
 					case 3:
@@ -415,7 +425,8 @@ func TestInvariantsUnderFaults(t *testing.T) {
 	for range 40 {
 		b.exec(`UPDATE iasql_internal.record_state SET next_attempt_at = now() WHERE NOT review OR next_attempt_at < 'infinity'`)
 		report := b.mustCycle(store.Full)
-		if report.Pulled+report.Pushed+report.Settled+report.Failed == 0 && b.query(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" {
+		if report.Pulled+report.Pushed+report.Settled+report.Failed == 0 &&
+			b.query(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" {
 			break
 		}
 	}
@@ -462,5 +473,6 @@ func TestInvariantsUnderFaults(t *testing.T) {
 		}
 	}
 	t.Logf("%d creations, %d deletions, %s cycles, %s changes", b.cloud.creates, len(b.cloud.deletes),
-		b.query(`SELECT count(*) FROM iasql_cycles`), b.query(`SELECT count(*) FROM iasql_audit_log WHERE origin = 'user'`))
+		b.query(`SELECT count(*) FROM iasql_cycles`),
+		b.query(`SELECT count(*) FROM iasql_audit_log WHERE origin = 'user'`))
 }

@@ -24,8 +24,9 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := db.Begin(t.Context(), lease.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate,
-			Scope: modules.Scope{Account: "main"}, Key: "box-1"})
+		id, err := db.Begin(t.Context(), lease.Lease,
+			decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate,
+				Scope: modules.Scope{Account: "main"}, Key: "box-1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,9 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Finish(t.Context(), lease.Lease, []store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpUpdate, Result: result}, Subject: subjects[0]}}); err != nil {
+		if err := db.Finish(t.Context(), lease.Lease,
+			[]store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpUpdate, Result: result},
+				Subject: subjects[0]}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := lease.Release(store.Report{}, nil); err != nil {

@@ -36,7 +36,8 @@ func TestExpectedDuringListing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { lease.Release(store.Report{}, nil) }()
-		if err := b.db.Listed(t.Context(), lease.Lease, []store.Listing{{Table: "box", Scope: modules.Scope{Account: "main"}, Age: age, Complete: true}}, nil); err != nil {
+		if err := b.db.Listed(t.Context(), lease.Lease,
+			[]store.Listing{{Table: "box", Scope: modules.Scope{Account: "main"}, Age: age, Complete: true}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -39,7 +39,8 @@ func TestForgetWins(t *testing.T) {
 			settle := func(forget bool) {
 				t.Helper()
 				state := &decide.State{Name: decide.StateUpdatingFailed, Message: "it said no"}
-				if err := s.Settle(t.Context(), lease, []store.Settlement{{Subject: load(), State: state, Forget: forget}}); err != nil {
+				if err := s.Settle(t.Context(), lease,
+					[]store.Settlement{{Subject: load(), State: state, Forget: forget}}); err != nil {
 					t.Fatal(err)
 				}
 			}

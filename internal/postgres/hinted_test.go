@@ -18,8 +18,10 @@ func TestHintedParents(t *testing.T) {
 	b.mustCycle(store.Full)
 	b.mustCycle(store.Full)
 	b.exec(`UPDATE iasql_internal.listing SET tried = tried - interval '1 minute', listed = listed - interval '1 minute', changed = changed - interval '1 hour'`)
-	b.cloud.boxes["box-7"] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text("box-7"), "label": modules.Text("theirs"), "size": modules.Int(1)}
-	b.cloud.items["item-8"] = modules.Row{"account": modules.Text("main"), "item_id": modules.Text("item-8"), "box_id": modules.Text("box-7"), "label": modules.Text("in it")}
+	b.cloud.boxes["box-7"] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text("box-7"),
+		"label": modules.Text("theirs"), "size": modules.Int(1)}
+	b.cloud.items["item-8"] = modules.Row{"account": modules.Text("main"), "item_id": modules.Text("item-8"),
+		"box_id": modules.Text("box-7"), "label": modules.Text("in it")}
 	listed := map[string]int{}
 	b.cloud.fault = func(action string) (error, error) { listed[action]++; return nil, nil }
 	b.exec(`
@@ -30,7 +32,8 @@ func TestHintedParents(t *testing.T) {
 	if report := b.mustCycle(store.Push); !report.List {
 		t.Fatalf("a hint that names no object: %+v", report)
 	}
-	lease, err := b.db.Acquire(t.Context(), "main", "bench", postgres.CycleOptions{Kind: string(store.Push), Hinted: true})
+	lease, err := b.db.Acquire(t.Context(), "main", "bench",
+		postgres.CycleOptions{Kind: string(store.Push), Hinted: true})
 	if err != nil {
 		t.Fatal(err)
 	}

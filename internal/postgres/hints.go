@@ -28,7 +28,8 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 		)
 		SELECT h.id, h.table_name, h.account, h.region, coalesce(h.column_name, ''), coalesce(h.value, ''), h.existing, coalesce(h.portion, ''), h.tries, h.waiting, h.newest,
 		       EXISTS (SELECT FROM iasql_internal.own_request r WHERE r.id = e.request_id)
-		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+`) - interval '5 seconds', false)
+		       OR coalesce(l.listed = l.tried AND e.at < l.listed - make_interval(secs => `+window+
+		`) - interval '5 seconds', false)
 		FROM counted h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event
 		LEFT JOIN iasql_internal.listing l ON l.account = h.account AND l.table_name = h.table_name AND l.region = h.region
 		ORDER BY h.turn, h.due, h.id LIMIT $2`, account, store.MaxHints, store.MaxHintsDue, store.HintsInTurn)
@@ -37,12 +38,14 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
-		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing, &h.Portion, &h.Tries, &h.Due, &h.Newest, &h.Known)
+		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing,
+			&h.Portion, &h.Tries, &h.Due, &h.Newest, &h.Known)
 	})
 }
 
 // Looked implements [store.Store].
-func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store.Look, listed []store.ListedPlace) error {
+func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store.Look,
+	listed []store.ListedPlace) error {
 	var ids, hints, records []int64
 	var again []*float64
 	var done []bool
@@ -78,13 +81,15 @@ func (d *Database) Looked(ctx context.Context, lease store.Lease, looked []store
 }
 
 // Named implements [store.Store].
-func (d *Database) Named(ctx context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
+func (d *Database) Named(ctx context.Context, t *modules.Table, scope modules.Scope, column string,
+	values []string) ([]store.Named, error) {
 	from, name, wanted := d.naming(t, column)
 	where, args := `t.account = $2`, []any{values, scope.Account}
 	if t.Reach == modules.PerRegion {
 		where, args = where+` AND t.region = $3`, append(args, scope.Region)
 	}
-	rows, err := d.Pool.Query(ctx, fmt.Sprintf(`SELECT %s, t.id FROM %s WHERE %s AND %s ORDER BY t.id`, name, from, wanted, where), args...)
+	rows, err := d.Pool.Query(ctx, fmt.Sprintf(`SELECT %s, t.id FROM %s WHERE %s AND %s ORDER BY t.id`, name, from,
+		wanted, where), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +118,8 @@ func (d *Database) naming(t *modules.Table, column string) (from, name, wanted s
 	if !whole {
 		return from, texts[0], texts[0] + " = ANY ($1)"
 	}
-	return "unnest($1::text[]) v (value), " + from, "v.value", fmt.Sprintf("(%s) = (%s)", strings.Join(texts, ", "), strings.Join(parts, ", "))
+	return "unnest($1::text[]) v (value), " + from, "v.value",
+		fmt.Sprintf("(%s) = (%s)", strings.Join(texts, ", "), strings.Join(parts, ", "))
 }
 
 // namingColumns returns the columns by which events name objects of a table.
@@ -157,7 +163,8 @@ func queueAttribution(batch *pgx.Batch, lease store.Lease, pulls []store.Pull) {
 		}
 		for _, column := range columns {
 			if v, named := cloudName(s, column); named {
-				refs, regions, names, values = append(refs, ref), append(regions, s.Scope.Region), append(names, column), append(values, v)
+				refs, regions, names, values = append(refs, ref), append(regions, s.Scope.Region),
+					append(names, column), append(values, v)
 			}
 		}
 	}
@@ -182,7 +189,8 @@ func queueConflictActors(batch *pgx.Batch, lease store.Lease, settlements []stor
 			}
 		}
 		if len(names) > 0 {
-			batch.Queue(`SELECT iasql_internal.attribute_conflict($1, $2, $3, $4, $5)`, lease.Account, s.Table.Name, s.RecordID, names, values)
+			batch.Queue(`SELECT iasql_internal.attribute_conflict($1, $2, $3, $4, $5)`, lease.Account, s.Table.Name,
+				s.RecordID, names, values)
 		}
 	}
 }

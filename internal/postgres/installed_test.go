@@ -24,10 +24,12 @@ func TestTablesVersion(t *testing.T) {
 		if version() == before {
 			t.Errorf("after %q the version is the same", statement)
 		}
-		if got, want := strings.Join(settings.Tables, " "), b.query(`SELECT string_agg(name, ' ' ORDER BY name COLLATE "C") FROM iasql_internal.managed_table WHERE NOT settings`); got != want {
+		if got, want := strings.Join(settings.Tables, " "),
+			b.query(`SELECT string_agg(name, ' ' ORDER BY name COLLATE "C") FROM iasql_internal.managed_table WHERE NOT settings`); got != want {
 			t.Errorf("after %q the tables are %s instead of %s", statement, got, want)
 		}
-		if got, want := strconv.Itoa(len(settings.Imported)), b.query(`SELECT count(*) FROM iasql_internal.imported WHERE account = 'main'`); got != want {
+		if got, want := strconv.Itoa(len(settings.Imported)),
+			b.query(`SELECT count(*) FROM iasql_internal.imported WHERE account = 'main'`); got != want {
 			t.Errorf("after %q %s tables are imported instead of %s", statement, got, want)
 		}
 	}

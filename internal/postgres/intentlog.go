@@ -104,8 +104,10 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 			continue
 		}
 		written = append(written, e)
-		regions, tables, records = append(regions, e.Scope.Region), append(tables, e.Record.Table), append(records, e.Record.ID)
-		kinds, services, actions = append(kinds, string(e.Kind)), append(services, e.Call.Service), append(actions, e.Call.Action)
+		regions, tables, records = append(regions, e.Scope.Region), append(tables, e.Record.Table),
+			append(records, e.Record.ID)
+		kinds, services, actions = append(kinds, string(e.Kind)), append(services, e.Call.Service),
+			append(actions, e.Call.Action)
 		tokens, keys, columns = append(tokens, e.Token), append(keys, e.Key), append(columns, e.columns)
 		upTo, replaces = append(upTo, e.UpTo), append(replaces, e.Replaces)
 	}
@@ -137,7 +139,8 @@ func (d *Database) writeEntries(ctx context.Context, lease store.Lease, entries 
 		)
 		SELECT ord, id FROM allowed`,
 		lease.Account, lease.Fence, lease.Cycle, lease.Batch,
-		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces, d.clocks.now(lease.Account), lease.Rules)
+		regions, tables, records, kinds, services, actions, tokens, keys, columns, upTo, replaces,
+		d.clocks.now(lease.Account), lease.Rules)
 	refused := store.ErrRefused
 	if err == nil && slices.ContainsFunc(written, func(e *entry) bool { return e.id == 0 }) {
 		if lost := d.fencedBatch(ctx, lease, nil, func(*pgx.Batch) error { return nil }); lost != nil {
@@ -181,11 +184,13 @@ const window = `(SELECT extract(epoch FROM value::interval) FROM public.iasql_se
 
 // Intents implements [store.Store]. What ended well does not change any more, so that it
 // is read once, and a cycle costs the same however many calls there were before it.
-func (d *Database) Intents(ctx context.Context, account string) (recent []*decide.Intent, inDoubt []decide.Intent, err error) {
+func (d *Database) Intents(ctx context.Context, account string) (recent []*decide.Intent, inDoubt []decide.Intent,
+	err error) {
 	known := d.entries.of(account)
 	now := d.clocks.now(account)
 	read, err := d.readLog(ctx, account, now, known.since)
-	if err == nil && read.window > known.window && known.since > noEntries { // entries that are known no more may count again
+	// entries that are known no more may count again
+	if err == nil && read.window > known.window && known.since > noEntries {
 		known.list = nil
 		read, err = d.readLog(ctx, account, now, noEntries)
 	}
@@ -227,7 +232,8 @@ func (d *Database) readLog(ctx context.Context, account string, now, since float
 			i := &decide.Intent{IDs: []int64{0}}
 			var columns []byte
 			var elapsed *float64
-			err := rows.Scan(&i.IDs[0], &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &columns, &i.UpTo, &i.Result, &elapsed)
+			err := rows.Scan(&i.IDs[0], &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region,
+				&i.Key, &columns, &i.UpTo, &i.Result, &elapsed)
 			if err == nil {
 				i.Columns, err = d.changes(i.Record.Table, columns)
 			}
@@ -278,7 +284,9 @@ type logged struct {
 func mergeEntries(known, newer []logged) []logged {
 	all := make([]logged, 0, len(known)+len(newer))
 	for _, e := range newer {
-		at, there := slices.BinarySearchFunc(known, e, func(a, b logged) int { return cmp.Compare(a.intent.IDs[0], b.intent.IDs[0]) })
+		at, there := slices.BinarySearchFunc(known, e, func(a, b logged) int {
+			return cmp.Compare(a.intent.IDs[0], b.intent.IDs[0])
+		})
 		all, known = append(all, known[:at]...), known[at:]
 		if there {
 			known = known[1:]
@@ -339,7 +347,9 @@ func (c *entryCache) outdated(account string, ids []int64) {
 	defer c.lock.Unlock()
 	known := c.known(account)
 	if slices.ContainsFunc(ids, func(id int64) bool {
-		_, there := slices.BinarySearchFunc(known.list, id, func(e logged, id int64) int { return cmp.Compare(e.intent.IDs[0], id) })
+		_, there := slices.BinarySearchFunc(known.list, id, func(e logged, id int64) int {
+			return cmp.Compare(e.intent.IDs[0], id)
+		})
 		return there
 	}) {
 		c.accounts[account] = recentEntries{taken: known.taken, since: noEntries}
@@ -416,7 +426,8 @@ func (d *Database) changesJSON(table string, changes map[string]decide.ValueChan
 const inDoubtStatement = `
 	SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
 	       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-	       coalesce(max(elapsed) < $2 - 2 * ` + window + `, max(started) < now() - make_interval(secs => 2 * ` + window + `)),
+	       coalesce(max(elapsed) < $2 - 2 * ` + window + `, max(started) < now() - make_interval(secs => 2 * ` +
+	window + `)),
 	       coalesce((array_agg(request ORDER BY id DESC) FILTER (WHERE request IS NOT NULL))[1], '')
 	FROM public.iasql_operations
 	WHERE account = $1 AND ended IS NULL AND kind <> 'call'
@@ -426,7 +437,8 @@ const inDoubtStatement = `
 // scanInDoubt reads a row that inDoubtStatement returns.
 func (d *Database) scanInDoubt(row pgx.CollectableRow) (i decide.Intent, err error) {
 	var columns []byte
-	if err := row.Scan(&i.IDs, &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region, &i.Key, &i.Token,
+	if err := row.Scan(&i.IDs, &i.Record.Table, &i.Record.ID, &i.Kind, &i.Scope.Account, &i.Scope.Region,
+		&i.Key, &i.Token,
 		&columns, &i.UpTo, &i.Replaces, &i.Expired, &i.Request); err != nil {
 		return i, err
 	}

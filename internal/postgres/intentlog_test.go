@@ -49,7 +49,8 @@ func TestBeginTogether(t *testing.T) {
 			Scope: modules.Scope{Account: "main"}, Token: fmt.Sprint("token ", i)}
 		switch i {
 		case 8:
-			call.Kind, call.Columns = decide.OpUpdate, map[string]decide.ValueChange{"size": {To: modules.Int(1)}, "label": {}}
+			call.Kind, call.Columns = decide.OpUpdate,
+				map[string]decide.ValueChange{"size": {To: modules.Int(1)}, "label": {}}
 		case 9:
 			call.Kind, call.Columns = decide.OpUpdate, map[string]decide.ValueChange{"size": {To: modules.Int(1)}}
 		case 10:
@@ -87,7 +88,8 @@ func TestBeginTogether(t *testing.T) {
 	if got := b.query(`SELECT count(*) FROM iasql_operations`); got != fmt.Sprint(calls-3) {
 		t.Errorf("%s calls are in the intent log", got)
 	}
-	if got := b.query(`SELECT count(DISTINCT xmin::text) FROM iasql_operations`); len(got) > 1 || got > "5" { // 2, unless the machine is slow
+	// 2, unless the machine is slow
+	if got := b.query(`SELECT count(DISTINCT xmin::text) FROM iasql_operations`); len(got) > 1 || got > "5" {
 		t.Errorf("in %s transactions", got)
 	}
 	if err := lease.Release(store.Report{}, nil); err != nil {
@@ -100,7 +102,8 @@ func TestBeginTogether(t *testing.T) {
 	}
 	for range 3 {
 		wait.Go(func() {
-			if _, err := b.db.Begin(t.Context(), lease.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate}); !errors.Is(err, store.ErrLeaseLost) {
+			if _, err := b.db.Begin(t.Context(), lease.Lease,
+				decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate}); !errors.Is(err, store.ErrLeaseLost) {
 				t.Errorf("after the lease was lost: %v", err)
 			}
 		})
@@ -139,7 +142,8 @@ func TestSettleTheSameTwice(t *testing.T) {
 		}
 	}
 	const names = `SELECT string_agg(state || ' ' || attempts, ', ' ORDER BY record_id) FROM iasql_internal.record_state`
-	settle(&decide.State{Name: decide.StateCreating, Attempts: 1}, &decide.State{Name: decide.StateUpdating, Attempts: 2})
+	settle(&decide.State{Name: decide.StateCreating, Attempts: 1},
+		&decide.State{Name: decide.StateUpdating, Attempts: 2})
 	if got := b.query(names); got != "Updating 2, Updating 2" {
 		t.Error(got)
 	}
@@ -170,13 +174,17 @@ func TestFoundByName(t *testing.T) {
 	secret.Columns = slices.Clone(boxTable.Columns)
 	secret.Column("label").WriteOnly = true
 	for _, byName := range []bool{false, true} {
-		id, err := b.db.Begin(t.Context(), lease.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate, Scope: modules.Scope{Account: "main"},
-			Columns: map[string]decide.ValueChange{"label": {}, "size": {To: modules.Int(1)}}})
+		id, err := b.db.Begin(t.Context(), lease.Lease,
+			decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpCreate,
+				Scope:   modules.Scope{Account: "main"},
+				Columns: map[string]decide.ValueChange{"label": {}, "size": {To: modules.Int(1)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		subject := &decide.Subject{Table: &secret, Scope: modules.Scope{Account: "main"}, RecordID: 1}
-		if err := b.db.Finish(t.Context(), lease.Lease, []store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpCreate, Result: decide.ResultAbandoned}, Subject: subject, ByName: byName}}); err != nil {
+		if err := b.db.Finish(t.Context(), lease.Lease,
+			[]store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpCreate,
+				Result: decide.ResultAbandoned}, Subject: subject, ByName: byName}}); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := b.query(`SELECT string_agg(c, ',' ORDER BY c) FROM iasql_operations, jsonb_object_keys(columns) c WHERE id = $1`, id), map[bool]string{false: "label,size", true: "size"}[byName]; got != want {
@@ -197,11 +205,15 @@ func TestResolveWithoutSubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := b.db.Begin(t.Context(), lease.Lease, decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate, Scope: modules.Scope{Account: "main"}})
+	id, err := b.db.Begin(t.Context(), lease.Lease,
+		decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate,
+			Scope: modules.Scope{Account: "main"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.db.Finish(t.Context(), lease.Lease, []store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpUpdate, Result: decide.ResultAbandoned}}}); err != nil {
+	if err := b.db.Finish(t.Context(), lease.Lease,
+		[]store.Outcome{{Intent: decide.Intent{IDs: []int64{id}, Kind: decide.OpUpdate,
+			Result: decide.ResultAbandoned}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.query(`SELECT result FROM iasql_operations WHERE id = $1`, id); got != "abandoned" {
@@ -218,7 +230,8 @@ func TestBeginDuringBatch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.exec(`INSERT INTO box (label) VALUES ('a')`)
-	call := decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate, Scope: modules.Scope{Account: "main"}, Key: "box-1"}
+	call := decide.Intent{Record: decide.RecordRef{Table: "box", ID: 1}, Kind: decide.OpUpdate,
+		Scope: modules.Scope{Account: "main"}, Key: "box-1"}
 	begin := func(lease store.Lease) error {
 		_, err := b.db.Begin(t.Context(), lease, call)
 		return err

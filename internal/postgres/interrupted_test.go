@@ -15,7 +15,8 @@ func TestInterruptedListing(t *testing.T) {
 	b := newBench(t)
 	for i := range 25 {
 		id := fmt.Sprintf("box-%02d", i)
-		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id), "label": modules.Text("theirs"), "size": modules.Int(1), "tags": modules.Null}
+		b.cloud.boxes[id] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text(id),
+			"label": modules.Text("theirs"), "size": modules.Int(1), "tags": modules.Null}
 	}
 	interrupted := func(action string) (before, after error) {
 		if action == "List" {

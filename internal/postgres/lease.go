@@ -67,7 +67,8 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 	if err != nil {
 		return nil, fmt.Errorf("connect for a lease: %w", err)
 	}
-	l := &Lease{Lease: store.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, database: d, engine: engine, conn: conn}
+	l := &Lease{Lease: store.Lease{Account: account, Batch: options.Batch, Reviewed: options.Reviewed}, database: d,
+		engine: engine, conn: conn}
 	err = l.acquire(ctx, options)
 	if err == nil {
 		return l, nil
@@ -159,7 +160,8 @@ func (d *Database) startClock(ctx context.Context, conn *pgxpool.Conn, account s
 		return nil
 	}
 	var elapsed float64
-	if err := conn.QueryRow(ctx, `SELECT coalesce(max(elapsed), 0) FROM iasql_internal.lease WHERE account = $1`, account).Scan(&elapsed); err != nil {
+	if err := conn.QueryRow(ctx, `SELECT coalesce(max(elapsed), 0) FROM iasql_internal.lease WHERE account = $1`,
+		account).Scan(&elapsed); err != nil {
 		return err
 	}
 	d.clocks.seen(account, elapsed)
@@ -196,14 +198,16 @@ type holders struct {
 func (l *Lease) look(ctx context.Context) (h holders, err error) {
 	err = l.conn.QueryRow(ctx, `
 		SELECT coalesce((SELECT `+living+` FROM iasql_internal.lease l WHERE l.account = $1), false),
-		       coalesce((SELECT l.pid IS NOT NULL AND `+stalled+` FROM iasql_internal.lease l WHERE l.account = $1), false),
+		       coalesce((SELECT l.pid IS NOT NULL AND `+stalled+
+		` FROM iasql_internal.lease l WHERE l.account = $1), false),
 		       coalesce(bool_or(k.ours), false), string_agg(k.who, ', ') FILTER (WHERE NOT k.ours)
 		FROM (SELECT coalesce(pg_has_role(s.usesysid, 'iasql_engine', 'MEMBER'), false) AS ours,
 		             format('%s (process %s)', coalesce(r.rolname, 'a prepared transaction'), k.pid) AS who
 		      FROM pg_locks k LEFT JOIN pg_stat_get_activity(NULL) s ON s.pid = k.pid LEFT JOIN pg_roles r ON r.oid = s.usesysid
 		      WHERE k.locktype = 'advisory' AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid() AND k.classid = $4::bigint::oid AND k.objid = hashtext($1)::oid AND k.objsubid = 2
 		        AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())) k`,
-		l.Account, l.engine, l.database.grant(l.Account, l.engine).holds(), int64(lockLease)).Scan(&h.row, &h.stalled, &h.engines, &h.outsiders)
+		l.Account, l.engine, l.database.grant(l.Account, l.engine).holds(), int64(lockLease)).Scan(&h.row, &h.stalled,
+		&h.engines, &h.outsiders)
 	return h, err
 }
 
@@ -253,7 +257,8 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 	var pid *int32
 	err := l.conn.QueryRow(ctx, `
 		WITH before AS (
-			SELECT l.pid, l.engine, l.role, `+stalled+` AS stalled, clock_timestamp() - l.beat AS silent FROM iasql_internal.lease l WHERE l.account = $1
+			SELECT l.pid, l.engine, l.role, `+stalled+
+		` AS stalled, clock_timestamp() - l.beat AS silent FROM iasql_internal.lease l WHERE l.account = $1
 		), taken AS (
 			INSERT INTO iasql_internal.lease AS l (account, fence, engine, elapsed, pid, role, beat, beat_fence)
 			VALUES ($1, 1, $2, $4, pg_backend_pid(), to_regrole(quote_ident(session_user)), clock_timestamp(), 1)
@@ -272,7 +277,8 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 		SELECT taken.fence, taken.elapsed, begun.id, (SELECT coalesce(max(changed), 0) FROM iasql_internal.resource_type),
 		       (SELECT b.engine FROM before b WHERE b.pid IS NOT NULL AND b.stalled), (SELECT b.pid FROM before b)
 		FROM taken, begun`,
-		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle, &l.Types, &from, &pid)
+		l.Account, l.engine, g.lease != nil, d.clocks.now(l.Account), options.Kind).Scan(&l.Fence, &elapsed, &l.Cycle,
+		&l.Types, &from, &pid)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err):
 		return false, nil
@@ -305,7 +311,8 @@ func (l *Lease) end(ctx context.Context, engine string, pid int32) {
 		}
 		return tx.QueryRow(ctx, `
 			SELECT coalesce(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_stat_get_activity($1) a
-			WHERE a.usesysid = to_regrole(quote_ident(session_user)) AND strpos(a.application_name, $2) > 0`, pid, engine).Scan(&ended)
+			WHERE a.usesysid = to_regrole(quote_ident(session_user)) AND strpos(a.application_name, $2) > 0`, pid,
+			engine).Scan(&ended)
 	})
 	if l.database.Log != nil {
 		l.database.Log.Warn("an engine that held an account did not get on, and the account is taken over",
@@ -319,7 +326,8 @@ func (l *Lease) Beat(ctx context.Context, alive func() bool) {
 		if !alive() {
 			return nil
 		}
-		_, err := l.database.Pool.Exec(ctx, `UPDATE iasql_internal.lease SET beat = clock_timestamp() WHERE account = $1 AND fence = $2`,
+		_, err := l.database.Pool.Exec(ctx,
+			`UPDATE iasql_internal.lease SET beat = clock_timestamp() WHERE account = $1 AND fence = $2`,
 			l.Account, l.Fence)
 		return err
 	})
@@ -373,7 +381,8 @@ func (l *Lease) Release(report store.Report, failure error) error {
 		free AS (UPDATE iasql_internal.lease SET pid = NULL, role = NULL WHERE account = $9 AND fence = $10),
 		told AS (INSERT INTO iasql_internal.cycle_details (cycle_id, details) SELECT $1, $7::jsonb WHERE $7::jsonb IS NOT NULL)
 		UPDATE public.iasql_cycles SET ended = clock_timestamp(), reads = $2, pushes = $3, pulls = $4, errors = $5, message = nullif($6, ''), calls = $8
-		FROM hurry WHERE id = $1`, l.Cycle, report.Listed+report.Read, report.Pushed, report.Pulled, report.Failed, message, details, report.Calls,
+		FROM hurry WHERE id = $1`, l.Cycle, report.Listed+report.Read, report.Pushed, report.Pulled, report.Failed,
+		message, details, report.Calls,
 		l.Account, l.Fence)
 	if l.locked {
 		batch.Queue(`SELECT pg_advisory_unlock($1, hashtext($2))`, lockLease, l.Account)
@@ -440,7 +449,8 @@ func (d *Database) warnOf(account string, outsiders *string) {
 		d.held.warned = map[string]time.Time{}
 	}
 	d.held.warned[account] = time.Now()
-	d.Log.Warn("somebody who is no engine holds the advisory lock of an account; cycles go on without it", "account", account, "holder", *outsiders)
+	d.Log.Warn("somebody who is no engine holds the advisory lock of an account; cycles go on without it", "account",
+		account, "holder", *outsiders)
 }
 
 // warnEvery is how often the same obstacle is worth a line in the log.

@@ -65,7 +65,9 @@ func TestLeaseIsExclusive(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
 			for ctx.Err() == nil {
 				how := []string{"pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock"}[random.IntN(3)]
-				_, _ = conn.Exec(ctx, fmt.Sprintf(`SELECT %s(1229017938, hashtext('main')); SELECT pg_sleep(%f); SELECT pg_advisory_unlock_all()`, how, random.Float64()/20))
+				_, _ = conn.Exec(ctx, fmt.Sprintf(
+					`SELECT %s(1229017938, hashtext('main')); SELECT pg_sleep(%f); SELECT pg_advisory_unlock_all()`,
+					how, random.Float64()/20))
 			}
 		})
 	}

@@ -61,7 +61,8 @@ func TestLimitChangedWhileStopped(t *testing.T) {
 	}
 
 	// Each limit, changed after it was read.
-	for name, value := range map[string]string{"max_deletes": "7", "max_delete_ratio": "0.123", "delete_ratio_floor": "3"} {
+	for name, value := range map[string]string{"max_deletes": "7", "max_delete_ratio": "0.123",
+		"delete_ratio_floor": "3"} {
 		read := limits()
 		b.exec(`UPDATE iasql_settings SET value = $2 WHERE name = $1`, name, value)
 		stop(read)
@@ -108,7 +109,8 @@ func TestLimitChangedWhileStopped(t *testing.T) {
 	}
 	defer func() { _ = tx.Rollback(t.Context()) }()
 	var held bool
-	if err := tx.QueryRow(t.Context(), `SELECT iasql_internal.hold_limits($1, $2, $3)`, l.Max, l.Ratio, l.Floor).Scan(&held); err != nil || !held {
+	if err := tx.QueryRow(t.Context(), `SELECT iasql_internal.hold_limits($1, $2, $3)`, l.Max, l.Ratio,
+		l.Floor).Scan(&held); err != nil || !held {
 		t.Fatal(held, err)
 	}
 	changed := make(chan error, 1)

@@ -43,7 +43,8 @@ func (d *Database) lockedOut(tables []string, locks []tableLock) (map[string]err
 	for _, l := range locks {
 		err := d.obstacles.describe(l)
 		_, synchronized := slices.BinarySearch(tables, l.table)
-		if defines := d.Registry.Table(l.table); l.mode == readLocked && (!synchronized || defines != nil && defines.DefinesRegions) {
+		if defines := d.Registry.Table(l.table); l.mode == readLocked &&
+			(!synchronized || defines != nil && defines.DefinesRegions) {
 			return nil, err // settings, modes, accounts, regions
 		}
 		if synchronized && out[l.table] == nil {
@@ -85,7 +86,8 @@ func (o *obstacles) note(locks []tableLock) (fresh bool) {
 func (o *obstacles) describe(l tableLock) error {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	return fmt.Errorf("table %s is locked by %s (process %d) since %s; nothing of it is read or written until that transaction ends",
+	return fmt.Errorf("table %s is locked by %s (process %d) since %s; nothing of it is read or written until that "+
+		"transaction ends",
 		l.table, l.login, l.pid, o.since[l].UTC().Format("2006-01-02 15:04:05Z"))
 }
 

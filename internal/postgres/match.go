@@ -14,8 +14,10 @@ import (
 )
 
 // Match implements [store.Store].
-func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]store.Match, error) {
-	m := matching{table: t, scope: scope, matches: make([]store.Match, len(objects)), keys: make([]string, len(objects)), byKey: map[string][]int{}, byID: map[int64][]int{}}
+func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Scope,
+	objects []modules.Row) ([]store.Match, error) {
+	m := matching{table: t, scope: scope, matches: make([]store.Match, len(objects)),
+		keys: make([]string, len(objects)), byKey: map[string][]int{}, byID: map[int64][]int{}}
 	for i, o := range objects {
 		m.keys[i], _ = t.Key(o)
 		m.byKey[m.keys[i]] = append(m.byKey[m.keys[i]], i)
@@ -93,7 +95,8 @@ func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 func (m *matching) queueKeys(batch *pgx.Batch) {
 	logged, staged, remembered := "", "", ""
 	if m.table.Reach == modules.PerRegion {
-		logged, staged, remembered = " AND "+regionBefore(m.table, "l")+" = $4", " AND region = $4", " AND identity ->> 'region' = $4"
+		logged, staged, remembered = " AND "+regionBefore(m.table, "l")+" = $4", " AND region = $4",
+			" AND identity ->> 'region' = $4"
 	}
 	// The keys of a page are sent once, for all of these. Most of the time some of the
 	// tables are empty, and then they are not looked up one by one: EXISTS is asked once
@@ -102,10 +105,12 @@ func (m *matching) queueKeys(batch *pgx.Batch) {
 		SELECT 'logged', l.key, 0 AS "by" FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = $1 AND l.key = ANY ($2) AND l.account = $3`+logged+`
 		UNION ALL
 		SELECT 'staged', key, min(batch) FROM iasql_internal.staged_key
-		WHERE EXISTS (SELECT FROM iasql_internal.staged_key) AND table_name = $1 AND key = ANY ($2) AND account = $3`+staged+` GROUP BY key
+		WHERE EXISTS (SELECT FROM iasql_internal.staged_key) AND table_name = $1 AND key = ANY ($2) AND account = $3`+
+		staged+` GROUP BY key
 		UNION ALL
 		SELECT 'remembered', key, record_id FROM iasql_internal.record_state
-		WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND key = ANY ($2) AND account = $3`+remembered+`
+		WHERE EXISTS (SELECT FROM iasql_internal.record_state) AND table_name = $1 AND key = ANY ($2) AND account = $3`+
+		remembered+`
 		UNION ALL
 		SELECT 'deposed', key, 0 FROM iasql_internal.garbage
 		WHERE EXISTS (SELECT FROM iasql_internal.garbage) AND table_name = $1 AND key = ANY ($2) AND account = $3 AND region = $4

@@ -52,9 +52,11 @@ func TestModesAgree(t *testing.T) {
 			for record := range int64(4) { // 0: the table as a whole; 3: one that no rule names
 				for _, column := range columns {
 					want := string(resolved.Of(table, record, column))
-					got := b.query(`SELECT iasql_mode_of($1, nullif($2::bigint, 0), nullif($3, ''))`, table, record, column)
+					got := b.query(`SELECT iasql_mode_of($1, nullif($2::bigint, 0), nullif($3, ''))`, table,
+						record, column)
 					if got != want {
-						t.Errorf("round %d: %s %d %q: SQL says %s, Go %s, of %s", round, table, record, column, got, want, fmt.Sprint(rules))
+						t.Errorf("round %d: %s %d %q: SQL says %s, Go %s, of %s", round, table, record, column, got,
+							want, fmt.Sprint(rules))
 					}
 				}
 			}

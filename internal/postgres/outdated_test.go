@@ -39,7 +39,8 @@ func TestDecidedByOldRules(t *testing.T) {
 	}
 	refuses := func(what string, l store.Lease, want, call error) {
 		t.Helper()
-		_, err := b.db.Pull(t.Context(), l, []store.Pull{{Subject: s, Action: decide.UpdateRecord, Row: modules.Row{"label": modules.Text("z")}}})
+		_, err := b.db.Pull(t.Context(), l,
+			[]store.Pull{{Subject: s, Action: decide.UpdateRecord, Row: modules.Row{"label": modules.Text("z")}}})
 		if !errors.Is(err, want) {
 			t.Errorf("%s: a pull: %v, want %v", what, err, want)
 		}
@@ -66,7 +67,8 @@ func TestDecidedByOldRules(t *testing.T) {
 	before := ruled()
 	b.exec(`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
 	b.exec(`DELETE FROM iasql_mode`)
-	if _, err := b.db.Pull(t.Context(), before, []store.Pull{{Subject: s, Action: decide.UpdateRecord, Row: modules.Row{"label": modules.Text("b")}}}); err != nil {
+	if _, err := b.db.Pull(t.Context(), before,
+		[]store.Pull{{Subject: s, Action: decide.UpdateRecord, Row: modules.Row{"label": modules.Text("b")}}}); err != nil {
 		t.Errorf("under rules that hold again: %v", err)
 	}
 }

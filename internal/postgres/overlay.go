@@ -123,7 +123,8 @@ func (o *Overlay) refKeys(ctx context.Context, t *modules.Table, row modules.Row
 }
 
 // Match implements [store.Store].
-func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Scope, objects []modules.Row) ([]store.Match, error) {
+func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Scope,
+	objects []modules.Row) ([]store.Match, error) {
 	matches, err := o.Database.Match(ctx, t, scope, objects)
 	if err != nil || o.Own == nil {
 		return matches, err
@@ -143,7 +144,8 @@ func (o *Overlay) Match(ctx context.Context, t *modules.Table, scope modules.Sco
 
 // ownKeys returns the keys that the own edits took from records of a table and
 // scope, and the records of the table that they changed.
-func (o *Overlay) ownKeys(t *modules.Table, scope modules.Scope) (keys map[string]bool, records map[int64]bool, err error) {
+func (o *Overlay) ownKeys(t *modules.Table, scope modules.Scope) (keys map[string]bool, records map[int64]bool,
+	err error) {
 	keys, records = map[string]bool{}, map[int64]bool{}
 	regions := map[int64]string{} // of the records after the edit that is looked at
 	var at struct {
@@ -175,7 +177,8 @@ func (o *Overlay) ownKeys(t *modules.Table, scope modules.Scope) (keys map[strin
 		if at.Region != nil {
 			regions[edit.Record] = *at.Region
 		}
-		if edit.Key != nil && edit.Account == scope.Account && (t.Reach != modules.PerRegion || regions[edit.Record] == scope.Region) {
+		if edit.Key != nil && edit.Account == scope.Account &&
+			(t.Reach != modules.PerRegion || regions[edit.Record] == scope.Region) {
 			keys[*edit.Key] = true
 		}
 	}

@@ -109,7 +109,8 @@ func connect(ctx context.Context, url string, maxConns int32, engine, settings s
 		_, err := conn.Exec(ctx, settings)
 		var pg *pgconn.PgError
 		if errors.As(err, &pg) && pg.Code == pgerrcode.InsufficientPrivilege {
-			return fmt.Errorf("login %[1]s may not work as role %[2]s: have an administrator run GRANT %[2]s TO %[1]s: %[3]w", conn.Config().User, EngineRole, err)
+			return fmt.Errorf("login %[1]s may not work as role %[2]s: have an administrator run GRANT %[2]s TO "+
+				"%[1]s: %[3]w", conn.Config().User, EngineRole, err)
 		}
 		if err != nil {
 			return fmt.Errorf("prepare the connection (has the database been migrated? engine migrate): %w", err)

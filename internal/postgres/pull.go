@@ -34,7 +34,8 @@ func (d *Database) Pull(ctx context.Context, lease store.Lease, pulls []store.Pu
 	results := make([]store.PullResult, len(pulls))
 	for from := 0; from < len(pulls); {
 		to := from + 1
-		for to < len(pulls) && to-from < pullChunk && pulls[to].Subject.Table == pulls[from].Subject.Table && pulls[to].Action == pulls[from].Action {
+		for to < len(pulls) && to-from < pullChunk && pulls[to].Subject.Table == pulls[from].Subject.Table &&
+			pulls[to].Action == pulls[from].Action {
 			to++
 		}
 		if err := d.pullGroup(ctx, lease, pulls[from:to], results[from:to]); err != nil {
@@ -46,7 +47,8 @@ func (d *Database) Pull(ctx context.Context, lease store.Lease, pulls []store.Pu
 }
 
 // pullGroup writes pulls of one table and action in one transaction.
-func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []store.Pull, results []store.PullResult) error {
+func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []store.Pull,
+	results []store.PullResult) error {
 	t := pulls[0].Subject.Table
 	// References among the rows of one statement are checked at its end, and nobody's
 	// open transaction holds the cycle up for long.
@@ -58,21 +60,22 @@ func (d *Database) pullGroup(ctx context.Context, lease store.Lease, pulls []sto
 			batch.Queue(markAudit)
 		}
 	}
-	err := d.fencedAfter(ctx, lease, []string{t.Name}, holdAccount(t, pulls[0].Action, lease.Account), first, func(tx pgx.Tx) error {
-		if err := d.writePulls(ctx, tx, pulls, results); err != nil {
-			return err
-		}
-		batch := &pgx.Batch{}
-		batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
-		queueAttribution(batch, lease, pulls)
-		settlements := settlementsOf(pulls, results)
-		if err := d.queueSettlements(batch, settlements); err != nil {
-			return err
-		}
-		queueConflictActors(batch, lease, settlements)
-		holdRules(batch, lease)
-		return fenceError(tx.SendBatch(ctx, batch).Close())
-	})
+	err := d.fencedAfter(ctx, lease, []string{t.Name}, holdAccount(t, pulls[0].Action, lease.Account), first,
+		func(tx pgx.Tx) error {
+			if err := d.writePulls(ctx, tx, pulls, results); err != nil {
+				return err
+			}
+			batch := &pgx.Batch{}
+			batch.Queue(`SET CONSTRAINTS ALL IMMEDIATE`)
+			queueAttribution(batch, lease, pulls)
+			settlements := settlementsOf(pulls, results)
+			if err := d.queueSettlements(batch, settlements); err != nil {
+				return err
+			}
+			queueConflictActors(batch, lease, settlements)
+			holdRules(batch, lease)
+			return fenceError(tx.SendBatch(ctx, batch).Close())
+		})
 	switch {
 	case err == nil:
 		return nil
@@ -156,7 +159,8 @@ func settlementsOf(pulls []store.Pull, results []store.PullResult) (settlements 
 	for i, p := range pulls {
 		s := p.Subject
 		if results[i].Applied && (p.Settle && (s.Change != nil || s.State != nil) || len(p.Conflicts) > 0) {
-			settlements = append(settlements, store.Settlement{Subject: s, Settle: p.Settle, Conflicts: p.Conflicts, Forget: p.Settle})
+			settlements = append(settlements,
+				store.Settlement{Subject: s, Settle: p.Settle, Conflicts: p.Conflicts, Forget: p.Settle})
 		}
 	}
 	return settlements
@@ -178,18 +182,23 @@ func (d *Database) refusal(t *modules.Table, err error) error {
 	switch {
 	case pg.Code == untrustedCode:
 		return fmt.Errorf("%w: %s", err, pg.Hint)
-	case pg.Code == pgerrcode.ForeignKeyViolation && pg.TableName != t.Name && d.ownReference(pg.TableName, pg.ConstraintName):
-		return &modules.Error{Class: modules.Dependency, Message: "a record of " + pg.TableName + " still refers to it", Err: err}
+	case pg.Code == pgerrcode.ForeignKeyViolation && pg.TableName != t.Name &&
+		d.ownReference(pg.TableName, pg.ConstraintName):
+		return &modules.Error{Class: modules.Dependency, Message: "a record of " + pg.TableName + " still refers to it",
+			Err: err}
 	case pg.Code == pgerrcode.ForeignKeyViolation && pg.TableName != t.Name:
-		remedy = fmt.Sprintf("delete or change the rows of %s that refer to the record, or drop their constraint %s", pg.TableName, pg.ConstraintName)
+		remedy = fmt.Sprintf("delete or change the rows of %s that refer to the record, or drop their constraint %s",
+			pg.TableName, pg.ConstraintName)
 	case pg.Code == pgerrcode.NotNullViolation:
 		remedy = fmt.Sprintf("let column %s be NULL, or give the object a value for it", pg.ColumnName)
 	case pg.ConstraintName != "":
 		remedy = fmt.Sprintf("change the object, or drop constraint %s of table %s", pg.ConstraintName, pg.TableName)
 	case pg.Where != "":
-		remedy = fmt.Sprintf("change the trigger of table %s that refuses it (%s), or the object", t.Name, firstLine(pg.Where))
+		remedy = fmt.Sprintf("change the trigger of table %s that refuses it (%s), or the object", t.Name,
+			firstLine(pg.Where))
 	case pg.Code[:2] == "54":
-		remedy = fmt.Sprintf("drop the index of table %s that the value does not fit into, or change the object", t.Name)
+		remedy = fmt.Sprintf("drop the index of table %s that the value does not fit into, or change the object",
+			t.Name)
 	default:
 		remedy = "change the table's constraints, triggers or indexes, or the object"
 	}
@@ -215,7 +224,8 @@ func firstLine(s string) string {
 // insertRecords inserts records for objects that have none. One whose identity
 // a record has got meanwhile is skipped, as is one that a user has just
 // deleted.
-func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
+func insertRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written,
+	error) {
 	in := newInsertion(pulls)
 	inserted, wanted, err := in.insert(ctx, tx)
 	if err != nil {
@@ -282,7 +292,8 @@ func newInsertion(pulls []store.Pull) insertion {
 		}
 	}
 	in.args = []any{ids, keys, slices.AppendSeq(make([]int64, 0, len(own)), maps.Keys(own))} // none is not NULL
-	in.columns, in.values = []string{"id"}, []string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval((SELECT pg_get_serial_sequence(%s, 'id')::regclass))) AS id`, literal(in.shape.name))}
+	in.columns, in.values = []string{"id"},
+		[]string{fmt.Sprintf(`coalesce(nullif(v.id, 0), nextval((SELECT pg_get_serial_sequence(%s, 'id')::regclass))) AS id`, literal(in.shape.name))}
 	var params, names []string
 	exprs := map[string]string{}
 	for i := range t.Columns {
@@ -306,7 +317,8 @@ func newInsertion(pulls []store.Pull) insertion {
 		in.target = append(in.target, quote(name))
 		in.same = append(in.same, fmt.Sprintf("t.%s = %s", quote(name), exprs[name]))
 	}
-	in.from = fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)", strings.Join(params, ", "), strings.Join(names, ", "))
+	in.from = fmt.Sprintf("unnest($1::bigint[], $2::text[], %s) WITH ORDINALITY v (id, key, %s, ord)",
+		strings.Join(params, ", "), strings.Join(names, ", "))
 	here := "l.account = " + exprs[modules.ColumnAccount]
 	if t.Reach == modules.PerRegion {
 		here += " AND " + regionBefore(t, "l") + " = " + exprs[modules.ColumnRegion]
@@ -330,7 +342,8 @@ func (in *insertion) insert(ctx context.Context, tx pgx.Tx) (inserted []int64, w
 			RETURNING t.id
 		)
 		SELECT ord, id FROM wanted UNION ALL SELECT NULL, id FROM done`,
-		strings.Join(in.values, ", "), in.from, in.free, in.shape.name, columns, columns, strings.Join(in.target, ", ")), in.args...)
+		strings.Join(in.values, ", "), in.from, in.free, in.shape.name, columns, columns,
+		strings.Join(in.target, ", ")), in.args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -350,7 +363,8 @@ func (in *insertion) insert(ctx context.Context, tx pgx.Tx) (inserted []int64, w
 
 // updateRecords writes the pulled columns of records that are still the
 // version they were decided on.
-func updateRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written, error) {
+func updateRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers func() ([]string, error)) ([]written,
+	error) {
 	t := pulls[0].Subject.Table
 	sh := shapeOf(t)
 	ids, versions := identities(pulls)
@@ -374,7 +388,8 @@ func updateRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers 
 		params = append(params, fmt.Sprintf("$%d::text[], $%d::boolean[]", len(args)-1, len(args)))
 		names = append(names, "c"+alias, "s"+alias)
 		value := fromText("v.c"+alias, c)
-		sets = append(sets, fmt.Sprintf("%s = CASE WHEN v.s%s THEN %s ELSE t.%s END", quote(c.Name), alias, value, quote(c.Name)))
+		sets = append(sets, fmt.Sprintf("%s = CASE WHEN v.s%s THEN %s ELSE t.%s END", quote(c.Name), alias, value,
+			quote(c.Name)))
 		others = append(others, fmt.Sprintf("v.s%s AND t.%s IS DISTINCT FROM %s", alias, quote(c.Name), value))
 	}
 	if len(sets) == 0 {
@@ -385,7 +400,8 @@ func updateRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull, triggers 
 		FROM unnest($1::bigint[], $2::text[], %s) v (id, version, %s)
 		WHERE t.id = v.id AND t.id IN (SELECT id FROM free)
 		RETURNING t.id, %s AS other`,
-		sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "), strings.Join(others, " OR ")), args)
+		sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), strings.Join(names, ", "),
+		strings.Join(others, " OR ")), args)
 	if err != nil || len(other) == 0 {
 		return became, err
 	}
@@ -404,7 +420,8 @@ func deleteRecords(ctx context.Context, tx pgx.Tx, pulls []store.Pull) ([]writte
 	sh := shapeOf(pulls[0].Subject.Table)
 	ids, versions := identities(pulls)
 	became, _, err := writeFree(ctx, tx, ids, sh,
-		fmt.Sprintf(`DELETE FROM %s t WHERE t.id IN (SELECT id FROM free) RETURNING t.id, false AS other`, sh.name), []any{ids, versions})
+		fmt.Sprintf(`DELETE FROM %s t WHERE t.id IN (SELECT id FROM free) RETURNING t.id, false AS other`, sh.name),
+		[]any{ids, versions})
 	return became, err
 }
 
@@ -419,13 +436,15 @@ func identities(pulls []store.Pull) (ids []int64, versions []string) {
 // writeFree writes the records among ids ($1) that nobody holds and that still
 // are of the versions $2: free, to the statement. It returns what became of
 // each, and which have got other values than the statement gave them.
-func writeFree(ctx context.Context, tx pgx.Tx, ids []int64, sh *shape, statement string, args []any) ([]written, map[int64]bool, error) {
+func writeFree(ctx context.Context, tx pgx.Tx, ids []int64, sh *shape, statement string, args []any) ([]written,
+	map[int64]bool, error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`
 		WITH free AS MATERIALIZED (
 			SELECT t.id FROM %s t JOIN unnest($1::bigint[], $2::text[]) v (id, version) ON t.id = v.id AND t.xmin = v.version::xid
 			FOR UPDATE OF t SKIP LOCKED
 		), done AS (%s)
-		SELECT free.id, done.id IS NOT NULL, coalesce(done.other, false) FROM free LEFT JOIN done USING (id)`, sh.name, statement), args...)
+		SELECT free.id, done.id IS NOT NULL, coalesce(done.other, false) FROM free LEFT JOIN done USING (id)`, sh.name,
+		statement), args...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -82,7 +82,8 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 	var tables string
 	batch := &pgx.Batch{}
 	// First the versions: what comes up in between is of later ones.
-	batch.Queue(`SELECT iasql_internal.rules_version(), iasql_internal.tables_version()`).QueryRow(func(row pgx.Row) error { return row.Scan(&s.Version, &tables) })
+	batch.Queue(`SELECT iasql_internal.rules_version(), iasql_internal.tables_version()`).QueryRow(
+		func(row pgx.Row) error { return row.Scan(&s.Version, &tables) })
 	queueLocks(batch, &locks)
 	batch.Queue(`
 		SELECT (SELECT value FROM public.iasql_settings WHERE name = 'conflict_policy') = 'hold',
@@ -100,9 +101,11 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		QueryRow(func(row pgx.Row) error {
 			var window, staleness, watched float64
 			var regions []string
-			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window, &staleness, &watched,
+			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window,
+				&staleness, &watched,
 				&s.Identity, &s.Held, &s.Installation, &s.Events, &regions)
-			s.ConsistencyWindow, s.MaxStaleness, s.WatchedStaleness = duration(window), duration(staleness), duration(watched)
+			s.ConsistencyWindow, s.MaxStaleness, s.WatchedStaleness = duration(window), duration(staleness),
+				duration(watched)
 			for _, region := range regions {
 				s.Watched[region] = true
 			}
@@ -116,7 +119,10 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		WHERE i.went_back_audit IS NOT NULL AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.id <= i.went_back_audit)`).
 		Query(func(rows pgx.Rows) error {
 			var age float64
-			_, err := pgx.ForEachRow(rows, []any{&s.WentBack.Audit, &s.WentBack.Operation, &age}, func() error { s.WentBackAge = duration(age); return nil })
+			_, err := pgx.ForEachRow(rows, []any{&s.WentBack.Audit, &s.WentBack.Operation, &age}, func() error {
+				s.WentBackAge = duration(age)
+				return nil
+			})
 			return err
 		})
 	if err := d.Pool.SendBatch(ctx, batch).Close(); err != nil {
@@ -129,7 +135,8 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 	if err != nil {
 		return s, nil, err
 	}
-	s.Version, s.Rules, s.Protection, s.Letting, s.AskDrift = now.version, now.content.modes, now.content.protection, now.content.letting, now.content.askDrift
+	s.Version, s.Rules, s.Protection, s.Letting, s.AskDrift = now.version, now.content.modes, now.content.protection,
+		now.content.letting, now.content.askDrift
 	there, err := d.tables.read(ctx, d, account, tables, queueInstalled)
 	s.Tables, s.Imported = there.content.tables, there.content.imported
 	return s, locks, err
@@ -150,7 +157,8 @@ func (d *Database) Listings(ctx context.Context, account string) ([]store.Listin
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Listing, error) {
 		l := store.Listing{Scope: modules.Scope{Account: account}}
 		var age, quiet float64
-		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied, &l.Partly, &l.Within)
+		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied,
+			&l.Partly, &l.Within)
 		l.Age, l.Quiet = duration(age), duration(quiet)
 		return l, err
 	})
@@ -172,9 +180,11 @@ func (d *Database) snapshot(ctx context.Context, queue func(*pgx.Batch)) error {
 }
 
 // Keys implements [store.Store].
-func (d *Database) Keys(ctx context.Context, t *modules.Table, scope modules.Scope, each func(id int64, key string) error) error {
+func (d *Database) Keys(ctx context.Context, t *modules.Table, scope modules.Scope,
+	each func(id int64, key string) error) error {
 	sh := shapeOf(t)
-	query := fmt.Sprintf(`SELECT t.id, %s FROM %s t WHERE t.account = $1 AND %s IS NOT NULL`, sh.keyExpr, sh.name, sh.keyExpr)
+	query := fmt.Sprintf(`SELECT t.id, %s FROM %s t WHERE t.account = $1 AND %s IS NOT NULL`, sh.keyExpr, sh.name,
+		sh.keyExpr)
 	args := []any{scope.Account}
 	if t.Reach == modules.PerRegion {
 		query += ` AND t.region = $2`
@@ -221,7 +231,8 @@ const (
 )
 
 // Due implements [store.Store].
-func (d *Database) Due(ctx context.Context, account string, of int64) (records []decide.RecordRef, deposed []*decide.Subject, err error) {
+func (d *Database) Due(ctx context.Context, account string, of int64) (records []decide.RecordRef,
+	deposed []*decide.Subject, err error) {
 	statement := dueStatement
 	if of != 0 {
 		statement = dueInBatch
@@ -257,7 +268,8 @@ func (d *Database) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*
 			return err
 		})
 		queueStates(batch, t, ids, byID)
-		batch.Queue(`SELECT record_id, batch FROM iasql_internal.staged WHERE record_id = ANY ($2) AND table_name = $1`, t.Name, ids).Query(func(rows pgx.Rows) error {
+		batch.Queue(`SELECT record_id, batch FROM iasql_internal.staged WHERE record_id = ANY ($2) AND table_name = $1`,
+			t.Name, ids).Query(func(rows pgx.Rows) error {
 			var id, by int64
 			_, err := pgx.ForEachRow(rows, []any{&id, &by}, func() error {
 				byID[id].Batch = by
@@ -325,7 +337,8 @@ func (d *Database) queueRows(batch *pgx.Batch, t *modules.Table, ids []int64, by
 // queueStates queues the read of what is remembered of records.
 func queueStates(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64]*decide.Subject) {
 	batch.Queue(`
-		SELECT record_id, state, message, code, review, attempts, `+dueNow+`, failed_at, identity, replacing, unconfirmed, seen_going
+		SELECT record_id, state, message, code, review, attempts, `+dueNow+
+		`, failed_at, identity, replacing, unconfirmed, seen_going
 		FROM iasql_internal.record_state WHERE table_name = $1 AND record_id = ANY ($2)`, t.Name, ids).
 		Query(func(rows pgx.Rows) error {
 			defer rows.Close()
@@ -333,7 +346,8 @@ func queueStates(batch *pgx.Batch, t *modules.Table, ids []int64, byID map[int64
 				var id int64
 				var identity []byte
 				st := &decide.State{}
-				if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due, &st.FailedAt,
+				if err := rows.Scan(&id, &st.Name, &st.Message, &st.Code, &st.Review, &st.Attempts, &st.Due,
+					&st.FailedAt,
 					&identity, &st.Replacing, &st.Unconfirmed, &st.SeenGoing); err != nil {
 					return err
 				}
@@ -377,7 +391,8 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 	}
 	batch.Queue(fmt.Sprintf(`
 		SELECT v.record_id, v.column_name, v.value FROM iasql_internal.vault v JOIN %s t ON t.id = v.record_id
-		WHERE v.table_name = $1 AND v.record_id = ANY ($2) AND (%s) ORDER BY v.audit_id`, shapeOf(t).name, strings.Join(asked, " OR ")), t.Name, ids).
+		WHERE v.table_name = $1 AND v.record_id = ANY ($2) AND (%s) ORDER BY v.audit_id`, shapeOf(t).name,
+		strings.Join(asked, " OR ")), t.Name, ids).
 		Query(func(rows pgx.Rows) error {
 			var id int64
 			var name string
@@ -395,7 +410,8 @@ func queueSecrets(batch *pgx.Batch, t *modules.Table, ids []int64, secrets []str
 // deposedStatement reads the deposed objects of the records that a batch has staged ($2)
 // or, for batch 0, of those that none has.
 var deposedStatement = `
-	SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, ` + dueNow + `, g.seen_going, coalesce(s.batch, 0)
+	SELECT g.table_name, g.record_id, g.identity, g.state, g.message, g.code, g.review, g.attempts, ` + dueNow +
+	`, g.seen_going, coalesce(s.batch, 0)
 	FROM iasql_internal.garbage g LEFT JOIN iasql_internal.staged s ON s.record_id = g.record_id AND s.table_name = g.table_name
 	WHERE g.account = $1 AND coalesce(s.batch, 0) = $2 ORDER BY g.id`
 
@@ -405,7 +421,8 @@ func (d *Database) scanDeposed(rows pgx.Rows) (subjects []*decide.Subject, err e
 		var table string
 		var identity []byte
 		s := &decide.Subject{Deposed: true, State: &decide.State{}}
-		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code, &s.State.Review,
+		if err := rows.Scan(&table, &s.RecordID, &identity, &s.State.Name, &s.State.Message, &s.State.Code,
+			&s.State.Review,
 			&s.State.Attempts, &s.State.Due, &s.State.SeenGoing, &s.Batch); err != nil {
 			return nil, err
 		}
@@ -425,7 +442,8 @@ func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]
 	rows, err := d.Pool.Query(ctx, `
 		SELECT DISTINCT record_id FROM public.iasql_audit_log
 		WHERE record_id = ANY ($2) AND table_name = $1 AND change_type = 'INSERT' AND settled
-		  AND settled_at BETWEEN clock_timestamp() - make_interval(secs => `+window+`) AND clock_timestamp() -- unless the clock was put back
+		  AND settled_at BETWEEN clock_timestamp() - make_interval(secs => `+window+
+		`) AND clock_timestamp() -- unless the clock was put back
 		ORDER BY 1`, t.Name, ids)
 	if err != nil {
 		return nil, err
@@ -469,7 +487,8 @@ func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([
 		}
 		for _, c := range referenceColumns(t) {
 			if c.References.Table == table {
-				parts = append(parts, fmt.Sprintf(`SELECT %s::text, id FROM %s WHERE %s = ANY ($1)`, literal(name), shapeOf(t).name, quote(c.Name)))
+				parts = append(parts, fmt.Sprintf(`SELECT %s::text, id FROM %s WHERE %s = ANY ($1)`, literal(name),
+					shapeOf(t).name, quote(c.Name)))
 			}
 		}
 	}

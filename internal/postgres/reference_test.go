@@ -33,7 +33,8 @@ func TestDanglingStored(t *testing.T) {
 	}
 	const identity, key = `{"box_id": "replaced:1", "account": "main", "item_id": "item-1"}`, "item-1\x1freplaced:1"
 	b.exec(`INSERT INTO iasql_internal.record_state (table_name, record_id, account, region, state, identity, key) VALUES ('item', 1, 'main', '', 'Creating', $1, $2)
-		ON CONFLICT (table_name, record_id) DO UPDATE SET identity = excluded.identity, key = excluded.key`, identity, key)
+		ON CONFLICT (table_name, record_id) DO UPDATE SET identity = excluded.identity, key = excluded.key`,
+		identity, key)
 	b.exec(`INSERT INTO iasql_operations (cycle_id, account, region, table_name, record_id, kind, service, action, key, columns, up_to) VALUES
 		(0, 'main', '', 'item', 1, 'update', 'scripted', 'Update', 'item-1', '{"box_id": {"from": null, "to": 2, "named": "box-1"}}', 0),
 		(0, 'main', '', 'item', 1, 'update', 'scripted', 'Update', 'item-2', '{"box_id": {"from": "replaced:1", "to": 2}}', 0)`)
@@ -56,8 +57,10 @@ func TestDanglingStored(t *testing.T) {
 	if err := b.db.ToCloud(t.Context(), &table, cloud); err != nil || cloud[0]["box_id"] != modules.Text(name) {
 		t.Errorf("its box was called %s, and is called %s: %v", name, cloud[0]["box_id"], err)
 	}
-	object := modules.Row{"account": modules.Text("main"), "item_id": modules.Text("item-1"), "box_id": modules.Text(name)}
-	if err := b.db.ToDatabase(t.Context(), &table, modules.Scope{Account: "main"}, []modules.Row{object}); err != nil || object["box_id"] != modules.Outgoing(1) {
+	object := modules.Row{"account": modules.Text("main"), "item_id": modules.Text("item-1"),
+		"box_id": modules.Text(name)}
+	if err := b.db.ToDatabase(t.Context(), &table, modules.Scope{Account: "main"}, []modules.Row{object}); err != nil ||
+		object["box_id"] != modules.Outgoing(1) {
 		t.Errorf("an object of that box is of %s: %v", object["box_id"], err)
 	}
 	if found, err := b.db.Match(t.Context(), &table, modules.Scope{Account: "main"}, []modules.Row{object}); err != nil || !slices.Equal(found[0].RememberedBy, []int64{1}) {
@@ -68,7 +71,8 @@ func TestDanglingStored(t *testing.T) {
 	if err != nil || len(open) != 2 {
 		t.Fatalf("%d operations in doubt: %v", len(open), err)
 	}
-	for i, want := range []decide.ValueChange{{To: modules.Int(2), Named: modules.Text("box-1")}, {From: modules.Outgoing(1), To: modules.Int(2)}} {
+	for i, want := range []decide.ValueChange{{To: modules.Int(2), Named: modules.Text("box-1")},
+		{From: modules.Outgoing(1), To: modules.Int(2)}} {
 		if got := open[i].Columns["box_id"]; got != want {
 			t.Errorf("an operation of an earlier version: %+v, wanted %+v", got, want)
 		}
@@ -78,9 +82,11 @@ func TestDanglingStored(t *testing.T) {
 	s.Scope = modules.Scope{Account: "main"}
 	state := *s.State
 	state.Message = "again"
-	conflict := decide.Conflict{Column: "box_id", Database: modules.Int(2), Cloud: modules.Unrecorded("box-9"), Base: modules.Int(1), Open: true}
+	conflict := decide.Conflict{Column: "box_id", Database: modules.Int(2), Cloud: modules.Unrecorded("box-9"),
+		Base: modules.Int(1), Open: true}
 	for range 2 { // a conflict is known again
-		if err := b.db.Settle(t.Context(), lease.Lease, []store.Settlement{{Subject: s, State: &state, Conflicts: []decide.Conflict{conflict}}}); err != nil {
+		if err := b.db.Settle(t.Context(), lease.Lease,
+			[]store.Settlement{{Subject: s, State: &state, Conflicts: []decide.Conflict{conflict}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,12 +96,15 @@ func TestDanglingStored(t *testing.T) {
 	if got := b.query(`SELECT string_agg(concat_ws(' ', database_value, cloud_value, base), ', ') FROM iasql_conflicts`); got != `2 "object:box-9" 1` {
 		t.Errorf("the conflict is stored as %s", got)
 	}
-	id, err := b.db.Begin(t.Context(), lease.Lease, decide.Intent{Record: s.Ref(), Kind: decide.OpUpdate, Scope: s.Scope, Key: "item-3",
-		Columns: map[string]decide.ValueChange{"box_id": {From: modules.Outgoing(1), To: modules.Int(2), Named: modules.Text(name)}}})
+	id, err := b.db.Begin(t.Context(), lease.Lease,
+		decide.Intent{Record: s.Ref(), Kind: decide.OpUpdate, Scope: s.Scope, Key: "item-3",
+			Columns: map[string]decide.ValueChange{"box_id": {From: modules.Outgoing(1), To: modules.Int(2),
+				Named: modules.Text(name)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := b.query(`SELECT columns FROM iasql_operations WHERE id = $1`, id), `{"box_id": {"to": 2, "from": null, "named": "`+name+`"}}`; got != want {
+	if got, want := b.query(`SELECT columns FROM iasql_operations WHERE id = $1`, id),
+		`{"box_id": {"to": 2, "from": null, "named": "`+name+`"}}`; got != want {
 		t.Errorf("the operation is stored as %s, wanted %s", got, want)
 	}
 }

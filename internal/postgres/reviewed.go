@@ -49,8 +49,10 @@ func (d *Database) reviewed(ctx context.Context, lines []Line, who map[int]json.
 			if !known {
 				continue
 			}
-			numbers, pulls, records = append(numbers, line.Number), append(pulls, line.Pull), append(records, s.RecordID)
-			accounts, tables, regions = append(accounts, s.Scope.Account), append(tables, s.Table.Name), append(regions, s.Scope.Region)
+			numbers, pulls, records = append(numbers, line.Number), append(pulls, line.Pull),
+				append(records, s.RecordID)
+			accounts, tables, regions = append(accounts, s.Scope.Account), append(tables, s.Table.Name),
+				append(regions, s.Scope.Region)
 			columns, named = append(columns, column), append(named, name)
 		}
 	}

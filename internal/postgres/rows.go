@@ -53,7 +53,8 @@ func textOf(alias string, c *modules.Column) string {
 // column's type.
 func fromText(expr string, c *modules.Column) string {
 	if c.Type == modules.TypeTexts {
-		return "CASE WHEN " + expr + " IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(" + expr + "::jsonb)) END"
+		return "CASE WHEN " + expr + " IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(" + expr +
+			"::jsonb)) END"
 	}
 	return expr + "::" + string(c.Type)
 }

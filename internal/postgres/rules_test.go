@@ -39,12 +39,14 @@ func TestRulesVersion(t *testing.T) {
 		if got, want := len(settings.Letting.Rules), b.query(`SELECT count(*) FROM iasql_ignore`); want != strconv.Itoa(got) {
 			t.Errorf("after %q %d rules let things be instead of %s", statement, got, want)
 		}
-		if got, want := settings.AskDrift, b.query(`SELECT value = 'ask' FROM iasql_settings WHERE name = 'drift'`) == "true"; got != want {
+		if got, want := settings.AskDrift,
+			b.query(`SELECT value = 'ask' FROM iasql_settings WHERE name = 'drift'`) == "true"; got != want {
 			t.Errorf("after %q drift is asked about: %v", statement, got)
 		}
 	}
 	step(false, `INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
-	if settings, err := b.db.Settings(t.Context(), "main"); err != nil || settings.Rules.Of("box", 1, "") != modes.Track {
+	if settings, err := b.db.Settings(t.Context(), "main"); err != nil ||
+		settings.Rules.Of("box", 1, "") != modes.Track {
 		t.Errorf("box 1 is not tracked: %v", err)
 	}
 	step(false, `UPDATE iasql_mode SET mode = 'ENFORCE'`)
@@ -62,7 +64,8 @@ func TestRulesVersion(t *testing.T) {
 	step(false, `UPDATE iasql_settings SET value = 'ask' WHERE name = 'drift'`)
 	step(true, `UPDATE iasql_settings SET value = 'pull' WHERE name = 'drift'`)
 	step(true, `SET session_replication_role = replica; INSERT INTO iasql_protection (table_name, record_id, protected, by) VALUES ('box', 1, true, 'x'); RESET session_replication_role`)
-	if settings, err := b.db.Settings(t.Context(), "main"); err != nil || !settings.Protection[decide.RecordRef{Table: "box", ID: 1}] {
+	if settings, err := b.db.Settings(t.Context(), "main"); err != nil ||
+		!settings.Protection[decide.RecordRef{Table: "box", ID: 1}] {
 		t.Errorf("box 1 is not protected: %v", err)
 	}
 	step(true, `DELETE FROM iasql_protection`)

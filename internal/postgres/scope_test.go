@@ -51,7 +51,8 @@ func TestIdentitiesElsewhere(t *testing.T) {
 
 			// A user moves a record to the other region: the old identity stays taken.
 			moved := e.pulled("net", simulate.Account, home, "net-c")
-			if ok, err := s.Update(t.Context(), 0, "net", moved, modules.Row{modules.ColumnRegion: modules.Text(region)}); err != nil || !ok {
+			if ok, err := s.Update(t.Context(), 0, "net", moved,
+				modules.Row{modules.ColumnRegion: modules.Text(region)}); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			e.match("net", simulate.Account, home, "net-c", "pending")
@@ -144,7 +145,8 @@ func (e elsewhere) pull(table, account, region, key string, want bool) {
 	e.Helper()
 	row := e.object(table, account, region, key)
 	t := e.table(table)
-	results, err := e.s.Pull(e.Context(), e.lease, []store.Pull{{Subject: &decide.Subject{Table: t, Scope: t.Scope(row)}, Action: decide.InsertRecord, Row: row}})
+	results, err := e.s.Pull(e.Context(), e.lease,
+		[]store.Pull{{Subject: &decide.Subject{Table: t, Scope: t.Scope(row)}, Action: decide.InsertRecord, Row: row}})
 	if err != nil || results[0].Err != nil {
 		e.Fatal(err, results)
 	}
@@ -192,8 +194,10 @@ func (e elsewhere) remember(table, region string, id int64, key string) {
 	e.Helper()
 	row := e.object(table, simulate.Account, region, key)
 	t := e.table(table)
-	state := &decide.State{Name: decide.StateRemoving, Review: true, Binding: decide.Binding{Identity: decide.IdentityOf(t, row)}}
-	if err := e.s.Settle(e.Context(), e.lease, []store.Settlement{{Subject: &decide.Subject{Table: t, Scope: t.Scope(row), RecordID: id}, State: state}}); err != nil {
+	state := &decide.State{Name: decide.StateRemoving, Review: true,
+		Binding: decide.Binding{Identity: decide.IdentityOf(t, row)}}
+	if err := e.s.Settle(e.Context(), e.lease,
+		[]store.Settlement{{Subject: &decide.Subject{Table: t, Scope: t.Scope(row), RecordID: id}, State: state}}); err != nil {
 		e.Fatal(err)
 	}
 }
@@ -222,8 +226,10 @@ func TestOwnEditsElsewhere(t *testing.T) {
 	overlay := &postgres.Overlay{Database: real.Database, Own: own}
 	table := e.table("net")
 	for _, key := range []string{"net-a", "net-b", "net-c", "net-d"} {
-		for _, scope := range []modules.Scope{{Account: "acct", Region: "r1"}, {Account: "acct", Region: "r2"}, {Account: "another", Region: "r1"}} {
-			matches, err := overlay.Match(t.Context(), table, scope, []modules.Row{e.object("net", scope.Account, scope.Region, key)})
+		for _, scope := range []modules.Scope{{Account: "acct", Region: "r1"}, {Account: "acct", Region: "r2"},
+			{Account: "another", Region: "r1"}} {
+			matches, err := overlay.Match(t.Context(), table, scope,
+				[]modules.Row{e.object("net", scope.Account, scope.Region, key)})
 			if err != nil {
 				t.Fatal(err)
 			}

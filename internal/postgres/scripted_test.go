@@ -27,33 +27,40 @@ type scripted struct {
 }
 
 func newScripted() *scripted {
-	return &scripted{boxes: map[string]modules.Row{}, items: map[string]modules.Row{}, sheets: map[string]bool{}, tokens: map[string]string{}, deletes: map[string]bool{}}
+	return &scripted{boxes: map[string]modules.Row{}, items: map[string]modules.Row{}, sheets: map[string]bool{},
+		tokens: map[string]string{}, deletes: map[string]bool{}}
 }
 
-var accountColumn = modules.Column{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
+var accountColumn = modules.Column{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'",
+	CreateOnly: true, Doc: "Account.",
 	References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}}
 
 var ownerTable = &modules.Table{Name: "owner", Doc: "Accounts.", Provider: "scripted", DefinesAccounts: true,
 	Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Doc: "Name."}}}
 
-var boxTable = &modules.Table{Name: "box", Doc: "Boxes.", Provider: "scripted", Reach: modules.PerAccount, Creation: modules.ByTag,
+var boxTable = &modules.Table{Name: "box", Doc: "Boxes.", Provider: "scripted", Reach: modules.PerAccount,
+	Creation: modules.ByTag,
 	Columns: []modules.Column{accountColumn,
 		{Name: "box_id", Type: modules.TypeText, Identity: true, Computed: true, Doc: "Id."},
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 		{Name: "size", Type: modules.TypeInteger, Required: true, Default: "1", Doc: "Size."},
 		{Name: "tags", Type: modules.TypeJSON, EmptyIsNull: true, Doc: "Tags."},
-		{Name: "open", Type: modules.TypeBool, Required: true, Default: "false", Local: true, Doc: "Whether its sheets are listed."},
+		{Name: "open", Type: modules.TypeBool, Required: true, Default: "false", Local: true,
+			Doc: "Whether its sheets are listed."},
 	}}
 
-var itemTable = &modules.Table{Name: "item", Doc: "Items.", Provider: "scripted", Reach: modules.PerAccount, Creation: modules.ByTag,
+var itemTable = &modules.Table{Name: "item", Doc: "Items.", Provider: "scripted", Reach: modules.PerAccount,
+	Creation: modules.ByTag,
 	Columns: []modules.Column{accountColumn,
 		{Name: "item_id", Type: modules.TypeText, Identity: true, Computed: true, Doc: "Id."},
-		{Name: "box_id", Type: modules.TypeBigint, Required: true, CreateOnly: true, Doc: "Box.", References: &modules.Reference{Table: "box", Key: "box_id"}},
+		{Name: "box_id", Type: modules.TypeBigint, Required: true, CreateOnly: true, Doc: "Box.",
+			References: &modules.Reference{Table: "box", Key: "box_id"}},
 		{Name: "label", Type: modules.TypeText, Doc: "Label."},
 	}}
 
 func (c *scripted) registry() (*modules.Registry, error) {
-	return modules.NewRegistry(&modules.Module{Name: "scripted", Version: 1, Doc: "Scripted.", Settings: []*modules.Table{ownerTable},
+	return modules.NewRegistry(&modules.Module{Name: "scripted", Version: 1, Doc: "Scripted.",
+		Settings:   []*modules.Table{ownerTable},
 		Resources:  []modules.Resource{scriptedResource{c, boxTable}, scriptedResource{c, itemTable}, sheets{c}},
 		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main') ON CONFLICT DO NOTHING`}})
 }
@@ -123,7 +130,8 @@ func (r scriptedResource) Get(_ context.Context, asked modules.GetRequest) ([]mo
 	return modules.Observe(rows...), nil
 }
 
-func (r scriptedResource) FindCreated(_ context.Context, _ modules.Scope, tokens []string) (map[string]modules.Row, error) {
+func (r scriptedResource) FindCreated(_ context.Context, _ modules.Scope,
+	tokens []string) (map[string]modules.Row, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	found := map[string]modules.Row{}
@@ -195,7 +203,8 @@ func (r scriptedResource) Delete(ctx context.Context, m modules.Mutation) error 
 		id := m.Have[r.id()].String()
 		for _, item := range r.items {
 			if r.table == boxTable && item["box_id"].String() == id {
-				return &modules.Error{Class: modules.Dependency, Code: "BoxNotEmpty", Message: fmt.Sprintf("%s is not empty", id)}
+				return &modules.Error{Class: modules.Dependency, Code: "BoxNotEmpty",
+					Message: fmt.Sprintf("%s is not empty", id)}
 			}
 		}
 		delete(r.objects(), id)

@@ -56,7 +56,8 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		batch.Queue(`
 			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
 			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
-			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables, resolved.ids)
+			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables,
+			resolved.ids)
 	}
 	if len(audit) > 0 {
 		batch.Queue(settleQuery, audit)
@@ -77,7 +78,8 @@ func queueDeposed(batch *pgx.Batch, s store.Settlement) {
 			UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, seen_going = $11,
 				next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
 			WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code, s.State.Review,
+			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code,
+			s.State.Review,
 			s.State.Attempts, s.State.Backoff.Seconds(), s.State.SeenGoing)
 	}
 }
@@ -107,7 +109,8 @@ func queueRemembered(batch *pgx.Batch, order []decide.RecordRef, states map[deci
 		// What was asked without a change of anybody's is answered, and is asked anew
 		// when it comes again.
 		batch.Queue(`UPDATE public.iasql_conflicts c SET closed = true FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
-			WHERE c.audit_id = 0 AND NOT c.closed AND c.table_name = v.table_name AND c.record_id = v.record_id`, forget.tables, forget.ids)
+			WHERE c.audit_id = 0 AND NOT c.closed AND c.table_name = v.table_name AND c.record_id = v.record_id`,
+			forget.tables, forget.ids)
 		batch.Queue(`DELETE FROM iasql_internal.record_state r USING unnest($1::text[], $2::bigint[]) v (table_name, record_id)
 			WHERE r.table_name = v.table_name AND r.record_id = v.record_id`, forget.tables, forget.ids)
 	}
@@ -154,8 +157,10 @@ func (r *stateRows) add(s *decide.Subject, st *decide.State) error {
 	}
 	r.refs.add(s.Ref())
 	r.accounts, r.regions = append(r.accounts, s.Scope.Account), append(r.regions, s.Scope.Region)
-	r.names, r.messages, r.codes = append(r.names, string(st.Name)), append(r.messages, st.Message), append(r.codes, st.Code)
-	r.reviews, r.attempts, r.backoffs = append(r.reviews, st.Review), append(r.attempts, st.Attempts), append(r.backoffs, st.Backoff.Seconds())
+	r.names, r.messages, r.codes = append(r.names, string(st.Name)), append(r.messages, st.Message),
+		append(r.codes, st.Code)
+	r.reviews, r.attempts, r.backoffs = append(r.reviews, st.Review), append(r.attempts, st.Attempts),
+		append(r.backoffs, st.Backoff.Seconds())
 	r.failedAt, r.identities, r.keys = append(r.failedAt, st.FailedAt), append(r.identities, image), append(r.keys, key)
 	r.replacing, r.unconfirmed = append(r.replacing, st.Replacing), append(r.unconfirmed, st.Unconfirmed)
 	r.going = append(r.going, st.SeenGoing)
@@ -175,7 +180,8 @@ func (r *stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
 	if limits != nil {
 		args = append(args, limits.Max, limits.Ratio, limits.Floor)
 		with = `WITH limits AS MATERIALIZED (SELECT iasql_internal.hold_limits($17, $18, $19) AS held)`
-		next = `CASE WHEN held THEN ` + next + ` WHEN NOT held THEN now() ELSE clock_timestamp() + interval '1 second' END`
+		next = `CASE WHEN held THEN ` + next +
+			` WHEN NOT held THEN now() ELSE clock_timestamp() + interval '1 second' END`
 		from = ` CROSS JOIN limits`
 	}
 	// "since" is when the state began, not when it was last written.
@@ -201,7 +207,8 @@ func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts
 		if c.Column != "" {
 			col := s.Table.Column(c.Column)
 			name = &c.Column
-			have, cloud, base = auditlog.ToJSON(col, c.Database), auditlog.ToJSON(col, c.Cloud), auditlog.ToJSON(col, c.Base)
+			have, cloud, base = auditlog.ToJSON(col, c.Database), auditlog.ToJSON(col, c.Cloud),
+				auditlog.ToJSON(col, c.Base)
 		}
 		var resolved *string
 		if !c.Open {

@@ -42,7 +42,8 @@ func TestStaleListing(t *testing.T) {
 func TestFoundLately(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.cloud.boxes["box-7"] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text("box-7"), "size": modules.Int(1)}
+	b.cloud.boxes["box-7"] = modules.Row{"account": modules.Text("main"), "box_id": modules.Text("box-7"),
+		"size": modules.Int(1)}
 	b.mustCycle(store.Full)
 	id, err := strconv.ParseInt(b.query(`SELECT id FROM box`), 10, 64)
 	if err != nil {

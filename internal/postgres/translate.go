@@ -109,7 +109,8 @@ func (d *Database) queueLoose(batch *pgx.Batch, c *modules.Column, scope modules
 		where, args = where+` AND p.region = $3`, append(args, scope.Region)
 	}
 	key := textOf("p", parent.Column(c.References.Key))
-	batch.Queue(fmt.Sprintf(`SELECT %s FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s`, key, shapeOf(parent).name, quote(c.References.Key), where), args...).Query(func(rows pgx.Rows) error {
+	batch.Queue(fmt.Sprintf(`SELECT %s FROM %s p WHERE p.%s = ANY ($1::text[]) AND %s`, key, shapeOf(parent).name,
+		quote(c.References.Key), where), args...).Query(func(rows pgx.Rows) error {
 		there, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil {
 			return err
@@ -140,7 +141,8 @@ func (d *Database) recordsNamed(ref *modules.Reference, scope modules.Scope, key
 		UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
 		WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
 		ORDER BY 3, 2`,
-		name.row, shapeOf(parent).name, quote(ref.Key), where, literal(parent.Name), name.state, name.garbage, name.log), args
+		name.row, shapeOf(parent).name, quote(ref.Key), where, literal(parent.Name), name.state, name.garbage,
+		name.log), args
 }
 
 // namedRecord is a record that the cloud names.
@@ -206,7 +208,8 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 			WHERE l.table_name = %[3]s AND l.change_type = 'DELETE' AND %[4]s IS NOT NULL AND l.record_id = ANY ($1)
 			AND NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = l.record_id)
 			GROUP BY l.record_id`,
-			name.current(c.References, parent), shapeOf(parent).name, literal(parent.Name), name.log), slices.Sorted(maps.Keys(keys))).
+			name.current(c.References, parent), shapeOf(parent).name, literal(parent.Name), name.log),
+			slices.Sorted(maps.Keys(keys))).
 			Query(func(found pgx.Rows) error {
 				var id int64
 				var key *string

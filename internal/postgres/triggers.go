@@ -51,7 +51,8 @@ func (e *triggerError) remedy() string {
 // tgtype's bits are those of src/include/catalog/pg_trigger.h).
 func userTriggers(ctx context.Context, tx pgx.Tx, t *modules.Table, action decide.Action) ([]string, error) {
 	const row, before, insert, remove, update = 1, 2, 4, 8, 16
-	event := map[decide.Action]int{decide.InsertRecord: insert, decide.UpdateRecord: update, decide.DeleteRecord: remove}[action]
+	event := map[decide.Action]int{decide.InsertRecord: insert, decide.UpdateRecord: update,
+		decide.DeleteRecord: remove}[action]
 	rows, err := tx.Query(ctx, `
 		SELECT t.tgname FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 		WHERE t.tgrelid = $1::text::regclass AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')
@@ -65,13 +66,15 @@ func userTriggers(ctx context.Context, tx pgx.Tx, t *modules.Table, action decid
 
 // unchanged fails with a [triggerError] if a trigger has made the records other
 // than what was written to them.
-func unchanged(ctx context.Context, tx pgx.Tx, t *modules.Table, want map[int64]modules.Row, triggers func() ([]string, error)) error {
+func unchanged(ctx context.Context, tx pgx.Tx, t *modules.Table, want map[int64]modules.Row,
+	triggers func() ([]string, error)) error {
 	ids := make([]int64, 0, len(want))
 	for id := range want {
 		ids = append(ids, id)
 	}
 	sh := shapeOf(t)
-	rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT t.id::text, t.xmin::text, %s FROM %s t WHERE t.id = ANY ($1)`, sh.columns, sh.name), ids)
+	rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT t.id::text, t.xmin::text, %s FROM %s t WHERE t.id = ANY ($1)`,
+		sh.columns, sh.name), ids)
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,8 @@ func unchanged(ctx context.Context, tx pgx.Tx, t *modules.Table, want map[int64]
 		}
 		for i := range t.Columns {
 			c := &t.Columns[i]
-			if v, ok := want[record.ID][c.Name]; ok && !c.Same(v, record.Row[c.Name]) && !slices.Contains(changed, c.Name) {
+			if v, ok := want[record.ID][c.Name]; ok && !c.Same(v, record.Row[c.Name]) &&
+				!slices.Contains(changed, c.Name) {
 				changed = append(changed, c.Name)
 			}
 		}

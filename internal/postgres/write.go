@@ -34,12 +34,14 @@ const leaseLost = "IA090"
 //
 // It fails with what [refusesCode] tells if to write the tables would run code
 // of somebody who has not the engine's rights (R20).
-func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, first func(*pgx.Batch), f func(pgx.Tx) error) error {
+func (d *Database) fenced(ctx context.Context, lease store.Lease, tables []string, first func(*pgx.Batch),
+	f func(pgx.Tx) error) error {
 	return d.fencedAfter(ctx, lease, tables, func(*pgx.Batch) {}, first, f)
 }
 
 // fencedAfter does the same after the statements of before.
-func (d *Database) fencedAfter(ctx context.Context, lease store.Lease, tables []string, before, first func(*pgx.Batch), f func(pgx.Tx) error) error {
+func (d *Database) fencedAfter(ctx context.Context, lease store.Lease, tables []string, before, first func(*pgx.Batch),
+	f func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, d.Pool, func(tx pgx.Tx) error {
 		batch := &pgx.Batch{}
 		before(batch)
@@ -92,7 +94,8 @@ func fenceError(err error) error {
 
 // fencedBatch does the same with statements that need nothing of each other's
 // results: all of them go to the server at once, and are one transaction.
-func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []string, queue func(*pgx.Batch) error) error {
+func (d *Database) fencedBatch(ctx context.Context, lease store.Lease, tables []string,
+	queue func(*pgx.Batch) error) error {
 	batch := &pgx.Batch{}
 	batch.Queue(holdLease, lease.Account, lease.Fence, tables, lease.Batch)
 	if err := queue(batch); err != nil {
@@ -148,7 +151,8 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 		}
 		if o.ByName { // of other calls the subject may not be known
 			secrets := o.Subject.Table.ColumnFlags().WriteOnly
-			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`, o.IDs, secrets)
+			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`,
+				o.IDs, secrets)
 		}
 		var text, key *string
 		if o.Err != nil {
@@ -161,7 +165,8 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 			}
 		}
 		for _, id := range o.IDs {
-			calls, results, errs, keys = append(calls, id), append(results, string(o.Result)), append(errs, text), append(keys, key)
+			calls, results, errs, keys = append(calls, id), append(results, string(o.Result)), append(errs, text),
+				append(keys, key)
 		}
 		if o.State != nil && o.Subject.RecordID != 0 {
 			states = append(states, store.Settlement{Subject: o.Subject, State: o.State})
@@ -303,7 +308,8 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 		}
 		args = append(args, column(rows, c.Name))
 		alias := "c" + strconv.Itoa(i)
-		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args)+1)), append(names, alias) // $2: the ids to write
+		// $2: the ids to write
+		params, names = append(params, fmt.Sprintf("$%d::text[]", len(args)+1)), append(names, alias)
 		value := fmt.Sprintf("coalesce(%s, t.%s)", fromText("v."+alias, c), quote(c.Name))
 		sets, values[c.Name] = append(sets, quote(c.Name)+" = "+value), value
 	}
@@ -345,7 +351,8 @@ func recordCreated(t *modules.Table, outcomes []store.Outcome) *recordWrite {
 		                  JOIN iasql_internal.batch b ON b.id = k.batch
 		                  WHERE k.key = v.key AND k.table_name = $%[8]d AND k.account = t.account%[9]s AND k.record_id <> t.id
 		                    AND (b.phase = 'open' OR k.batch IS DISTINCT FROM (SELECT s.batch FROM iasql_internal.staged s WHERE s.table_name = $%[8]d AND s.record_id = t.id)))`,
-		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), n-1, strings.Join(names, ", "), strings.Join(same, " AND "), n, region)
+		sh.name, sh.name, strings.Join(sets, ", "), strings.Join(params, ", "), n-1, strings.Join(names, ", "),
+		strings.Join(same, " AND "), n, region)
 	return &recordWrite{t, ids, statement, func(ids []int64) []any { return append([]any{args[0], ids}, args[1:]...) }}
 }
 
@@ -417,12 +424,15 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []
 		}
 	}
 	n := len(listings)
-	tables, regions, rules, within, denied := make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
-	ages, objects, news, complete, partly := make([]float64, n), make([]int64, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	tables, regions, rules, within, denied := make([]string, n), make([]string, n), make([]string, n),
+		make([]string, n), make([]*string, n)
+	ages, objects, news, complete, partly := make([]float64, n), make([]int64, n), make([]bool, n), make([]bool, n),
+		make([]bool, n)
 	for i := range listings {
 		l := &listings[i]
 		tables[i], regions[i], rules[i], ages[i] = l.Table, l.Scope.Region, l.Rules, l.Age.Seconds()
-		objects[i], news[i], complete[i], partly[i], within[i] = int64(l.Objects), l.News, l.Complete, l.Partly, l.Within
+		objects[i], news[i], complete[i], partly[i], within[i] = int64(l.Objects), l.News, l.Complete,
+			l.Partly, l.Within
 		if l.Denied != "" {
 			denied[i] = &l.Denied
 		}
@@ -453,7 +463,8 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []
 		batch.Queue(`
 			UPDATE public.iasql_tables t SET last_seen = s.seen
 			FROM (SELECT table_name, CASE WHEN bool_and(listed IS NOT NULL) THEN min(listed) END AS seen FROM iasql_internal.listing GROUP BY table_name) s
-			WHERE t."table" = s.table_name AND t."table" = ANY ($1) AND t.last_seen IS DISTINCT FROM s.seen`, append(tables, left...))
+			WHERE t."table" = s.table_name AND t."table" = ANY ($1) AND t.last_seen IS DISTINCT FROM s.seen`,
+			append(tables, left...))
 		queueUnread(batch, lease.Account, ended, gone)
 		return nil
 	})

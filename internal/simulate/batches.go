@@ -64,7 +64,10 @@ func (db *database) closeBatch(b *batchRow) {
 	}
 	maps.DeleteFunc(db.staged, func(_ decide.RecordRef, s stagedRow) bool { return s.batch == b.id })
 	maps.DeleteFunc(db.stagedKeys, func(_ uniqueKey, of map[int64]int64) bool { delete(of, b.id); return len(of) == 0 })
-	maps.DeleteFunc(db.needed, func(_ decide.RecordRef, by map[int64]bool) bool { delete(by, b.id); return len(by) == 0 })
+	maps.DeleteFunc(db.needed, func(_ decide.RecordRef, by map[int64]bool) bool {
+		delete(by, b.id)
+		return len(by) == 0
+	})
 }
 
 func (db *database) hasStaged(batch int64) bool {
@@ -127,7 +130,8 @@ func (db *database) mayWrite(tx *tx, t *modules.Table, id int64, vals modules.Ro
 		return true
 	}
 	if key, ok := t.Key(vals); ok {
-		if db.keyElsewhere(uniqueKey{t.Name, t.Scope(vals), key}, tx.batch) || tx.batch != 0 && db.awaited(t, id, key, vals, tx.batch) {
+		if db.keyElsewhere(uniqueKey{t.Name, t.Scope(vals), key}, tx.batch) || tx.batch != 0 &&
+			db.awaited(t, id, key, vals, tx.batch) {
 			return false
 		}
 	}
@@ -142,7 +146,8 @@ func (db *database) refersToStaged(t *modules.Table, vals modules.Row, mine int6
 		if c.References == nil || vals[c.Name].IsNull() {
 			continue
 		}
-		if s := db.staged[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; s.inserted && s.batch != mine {
+		if s := db.staged[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}]; s.inserted &&
+			s.batch != mine {
 			return true
 		}
 	}
@@ -154,7 +159,8 @@ func (db *database) refersToStaged(t *modules.Table, vals modules.Row, mine int6
 // to go.
 func (db *database) awaited(t *modules.Table, id int64, key string, vals modules.Row, batch int64) bool {
 	for _, g := range db.deposed {
-		if g.table == t && g.key == key && g.scope == t.Scope(vals) && g.record != id && db.staged[ref(t, g.record)].batch != batch {
+		if g.table == t && g.key == key && g.scope == t.Scope(vals) && g.record != id &&
+			db.staged[ref(t, g.record)].batch != batch {
 			return true
 		}
 	}

@@ -51,7 +51,9 @@ type checker struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[decide.RecordRef]map[*object]bool{},
-		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{}, unwantedBy: map[*object]decide.RecordRef{}, forgotten: map[*object]bool{}, replaced: map[*object]time.Duration{}, once: map[asked]*object{}, tries: map[asked]int{}}
+		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{},
+		unwantedBy: map[*object]decide.RecordRef{}, forgotten: map[*object]bool{},
+		replaced: map[*object]time.Duration{}, once: map[asked]*object{}, tries: map[asked]int{}}
 }
 
 func (c *checker) wanted(o *object) {
@@ -73,7 +75,8 @@ func (c *checker) own(at decide.RecordRef, o *object) {
 // track reports whether the mode of a column is, or was when the cycle began,
 // TRACK: rules may change under a running cycle.
 func (c *checker) track(r *run, at decide.RecordRef, column string) bool {
-	return modes.New(c.w.db.rules).Of(at.Table, at.ID, column) == modes.Track || r != nil && r.rules.Of(at.Table, at.ID, column) == modes.Track
+	return modes.New(c.w.db.rules).Of(at.Table, at.ID, column) == modes.Track || r != nil &&
+		r.rules.Of(at.Table, at.ID, column) == modes.Track
 }
 
 func (c *checker) run() *run {
@@ -150,7 +153,8 @@ func (c *checker) inherits(o *object) {
 		col := &o.table.Columns[i]
 		if v := r.vals[col.Name]; !col.Computed && !col.WriteOnly && !col.CreateOnly && !v.IsNull() {
 			said, known := c.wishes[columnRef{o.by, col.Name}]
-			c.wishes[columnRef{o.by, col.Name}] = wish{value: v, at: c.w.now, only: o, inherited: !known || said.inherited || said.value != v}
+			c.wishes[columnRef{o.by, col.Name}] = wish{value: v, at: c.w.now, only: o, inherited: !known ||
+				said.inherited || said.value != v}
 		}
 	}
 }
@@ -192,7 +196,8 @@ func (c *checker) committed(at decide.RecordRef, a *auditRow) {
 			}
 		}
 		for o := range c.owned[at] {
-			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) && !c.goingBefore(at, o) && !(c.forgotten[o] && going(o.now())) {
+			if o.now() != nil && (o == own || o.by == at && !elsewhere) && !c.claimed(o, at) && !c.goingBefore(at, o) &&
+				!(c.forgotten[o] && going(o.now())) {
 				c.unwanted[o], c.unwantedBy[o] = c.w.now, at
 			}
 		}
@@ -254,7 +259,8 @@ func (c *checker) same(col *modules.Column, have, cloud modules.Value) bool {
 
 // arrived reports whether some object of the record, or that one only, has had
 // the value since then.
-func (c *checker) arrived(at decide.RecordRef, col *modules.Column, have modules.Value, since time.Duration, only *object) bool {
+func (c *checker) arrived(at decide.RecordRef, col *modules.Column, have modules.Value, since time.Duration,
+	only *object) bool {
 	for o := range c.owned[at] {
 		if only != nil && o != only && only.now() != nil {
 			continue
@@ -310,8 +316,10 @@ func (c *checker) updated(p store.Pull, old *row, vals modules.Row) {
 		if col.Computed || have == v {
 			continue
 		}
-		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag, w.only) && !c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {
-			c.w.violate("R2/R3", "%s %d: a user's %s = %q was overwritten by %q and never reached the cloud", t.Name, at.ID, n, have, v)
+		if w, ok := c.wishes[columnRef{at, n}]; ok && w.value == have && !c.arrived(at, col, have, w.at-lag, w.only) &&
+			!c.conflicting(at, n, have, p.Conflicts) && !c.resolved(at, "cloud") {
+			c.w.violate("R2/R3", "%s %d: a user's %s = %q was overwritten by %q and never reached the cloud", t.Name,
+				at.ID, n, have, v)
 		}
 		if col.WriteOnly {
 			continue
@@ -322,8 +330,11 @@ func (c *checker) updated(p store.Pull, old *row, vals modules.Row) {
 		for o := range c.owned[at] {
 			mine, ok := o.mine[n]
 			_, over := o.over[n]
-			if now := o.now(); ok && over && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) && !c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) && c.looksOver(o, p.Subject) {
-				c.w.violate("R13", "%s %d: a stale read of %s reverted the engine's own %q to %q", t.Name, at.ID, n, have, v)
+			if now := o.now(); ok && over && now != nil && c.w.now-mine < window-lag && c.same(col, have, now[n]) &&
+				!c.same(col, v, now[n]) && c.isObjectOf(o, p.Subject) && c.same(col, v, o.over[n]) &&
+				c.looksOver(o, p.Subject) {
+				c.w.violate("R13", "%s %d: a stale read of %s reverted the engine's own %q to %q", t.Name, at.ID,
+					n, have, v)
 			}
 		}
 		delete(c.wishes, columnRef{at, n})
@@ -373,7 +384,9 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 	}
 	// R5 takes one direct read for proof, and it may be late; what the engine
 	// created itself it has to know better (R13).
-	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
+	if since, ok := c.unwanted[o]; ok && since < c.run().started && !o.held(since-o.lag(), func(r modules.Row) bool {
+		return r == nil
+	}) && !c.track(c.run(), ref(t, id), "") && !c.everTracked(t) {
 		c.w.violate("R2", "%s: a user deleted the record of %s, and it came back as record %d", t.Name, key, id)
 	}
 	if o.now() == nil && !c.track(c.run(), ref(t, id), "") && c.deletedByEngine(o) {
@@ -383,7 +396,9 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 		c.w.violate("R17", "%s: record %d was inserted for %s, which is being deleted", t.Name, id, key)
 	}
 	c.wanted(o)
-	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool { return r == nil }) && !c.everTracked(t) && p.Subject.Change == nil {
+	if at, ok := c.replaced[o]; ok && !o.held(at-o.lag(), func(r modules.Row) bool {
+		return r == nil
+	}) && !c.everTracked(t) && p.Subject.Change == nil {
 		c.w.violate("R14", "%s: %s was replaced and came back as record %d", t.Name, key, id)
 	}
 	// A record that a user has deleted, and TRACK brings back, has its own object again:
@@ -393,7 +408,8 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 	if c.claimed(o, ref(t, id)) && !back {
 		c.w.violate("identity", "%s: record %d was inserted for %s, which has a record", t.Name, id, key)
 	}
-	if o.now() != nil && o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") && c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
+	if o.now() != nil && o.by.ID != 0 && o.by != ref(t, id) && !c.track(c.run(), o.by, "") &&
+		c.w.db.rows[t.Name][o.by.ID] != nil && c.standsFor(o.by, o) {
 		c.w.violate("R6", "%s: %s was created for record %d and inserted as record %d", t.Name, key, o.by.ID, id)
 	}
 }
@@ -403,7 +419,8 @@ func (c *checker) inserted(p store.Pull, id int64, vals modules.Row) {
 func (c *checker) deletedByEngine(o *object) bool {
 	deleted := false
 	for _, op := range c.w.db.ops {
-		if op.Record.Table == o.table.Name && op.Scope == o.scope && op.Key == o.key && op.Result == decide.ResultOK && op.Kind != decide.OpUpdate {
+		if op.Record.Table == o.table.Name && op.Scope == o.scope && op.Key == o.key && op.Result == decide.ResultOK &&
+			op.Kind != decide.OpUpdate {
 			deleted = op.Kind == decide.OpDelete && op.ended > c.recent()-(window-lag)
 		}
 	}
@@ -437,7 +454,8 @@ func gonePlace(t *modules.Table, scope modules.Scope) decide.GonePlace {
 	return place
 }
 
-// undeletable: the engine has found that a record's object is gone, and could not delete the record: what there is in its
+// undeletable: the engine has found that a record's object is gone, and could not delete the record: what there is in
+// its
 // place counts for R28 all the same.
 func (c *checker) undeletable(s *decide.Subject) {
 	if c == nil {
@@ -475,7 +493,9 @@ func (c *checker) deleted(p store.Pull, old *row) {
 		}
 		return
 	}
-	if o := c.w.cloud.find(t, scope, key); o != nil && !o.held(c.recent(), func(r modules.Row) bool { return r == nil }) {
+	if o := c.w.cloud.find(t, scope, key); o != nil && !o.held(c.recent(), func(r modules.Row) bool {
+		return r == nil
+	}) {
 		c.w.violate("R5", "%s %d was deleted, and its object %s exists", t.Name, at.ID, key)
 	}
 	// The engine's own deletion is as good a proof as a read that finds nothing.
@@ -587,7 +607,8 @@ func (c *checker) between() {
 			// A user may adopt, with a record of their own, what a creation of
 			// another record made a moment ago; then the other says so.
 			st := c.w.db.states[ref(t, id)]
-			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.ComputedIdentity() && (named && key == st.key && t.Scope(r.vals) == t.Scope(st.Identity) || !c.adoptedElsewhere(t, st)) {
+			if key, named := t.Key(r.vals); st != nil && st.key != "" && t.ComputedIdentity() &&
+				(named && key == st.key && t.Scope(r.vals) == t.Scope(st.Identity) || !c.adoptedElsewhere(t, st)) {
 				claim(t, t.Scope(st.Identity), st.key, id)
 			}
 			if key, ok := t.Key(r.vals); ok {

@@ -17,7 +17,8 @@ func (c *checker) calling(r *run, call *decide.Intent) {
 	if r.spec.Do == Preview {
 		c.w.violate("R9", "a preview made a call: %s %v", call.Kind, call.Record)
 	}
-	if call.Kind != decide.OpUpdate && r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track && modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
+	if call.Kind != decide.OpUpdate && r.rules.Of(call.Record.Table, call.Record.ID, "") == modes.Track &&
+		modes.New(c.w.db.rules).Of(call.Record.Table, call.Record.ID, "") == modes.Track {
 		c.w.violate("R9", "a call for the tracked %v: %s", call.Record, call.Kind)
 	}
 }
@@ -27,11 +28,14 @@ func (c *checker) calling(r *run, call *decide.Intent) {
 func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destroys bool) {
 	at := call.Record
 	t := registry.Table(at.Table)
-	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool { return o.table == t && o.token == call.Token }) {
+	if t.Creation == modules.ByToken && slices.ContainsFunc(c.w.cloud.objects, func(o *object) bool {
+		return o.table == t && o.token == call.Token
+	}) {
 		return false // changes nothing, even if the object is gone since
 	}
 	for _, o := range c.w.cloud.objects {
-		if t.Creation == modules.ByTag && o.table == t && o.token == call.Token && o.now() != nil && !going(o.now()) && r.spec.Lie == "" && !c.othersOwn(o, at) {
+		if t.Creation == modules.ByTag && o.table == t && o.token == call.Token && o.now() != nil && !going(o.now()) &&
+			r.spec.Lie == "" && !c.othersOwn(o, at) {
 			c.w.violate("R30", "%v: created again although %s bears the token that it is created with", at, o.key)
 		}
 	}
@@ -64,7 +68,8 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 			return call.Replaces // a repetition, to find out
 		}
 	}
-	asked := c.asked(at, r.started, "", "INSERT", "UPDATE") || c.resolved(at, "database") // of an object that has vanished, R28
+	// of an object that has vanished, R28
+	asked := c.asked(at, r.started, "", "INSERT", "UPDATE") || c.resolved(at, "database")
 	if !asked && !c.enforced(r, at, "") && !call.Replaces && !c.replacing(at) {
 		c.w.violate("R2", "%v: nobody asked for the object that was created", at)
 	}
@@ -76,13 +81,16 @@ func (c *checker) creating(r *run, call *decide.Intent, want modules.Row) (destr
 // that knows such an identity has read the object, or made it (R13).
 func (c *checker) named(at decide.RecordRef, since time.Duration) *object {
 	t := registry.Table(at.Table)
-	if !t.ComputedIdentity() || slices.ContainsFunc(c.w.db.log[at], func(a *auditRow) bool { return a.committed >= since }) {
+	if !t.ComputedIdentity() || slices.ContainsFunc(c.w.db.log[at], func(a *auditRow) bool {
+		return a.committed >= since
+	}) {
 		return nil
 	}
 	for _, s := range c.w.db.load(t, []int64{at.ID}) {
 		identity, ok := s.Identity()
 		if key, _ := t.Key(identity); ok {
-			if o := c.w.cloud.live(t, t.Scope(identity), key); o != nil && !going(o.now()) && !c.claimed(o, at) && !c.isDeposed(o) {
+			if o := c.w.cloud.live(t, t.Scope(identity), key); o != nil && !going(o.now()) && !c.claimed(o, at) &&
+				!c.isDeposed(o) {
 				return o
 			}
 		}
@@ -104,7 +112,8 @@ func (c *checker) updating(r *run, call *decide.Intent, o *object, have, set mod
 		if !col.WriteOnly && col.Same(have[n], v) {
 			c.w.violate("R1", "%v: %s was pushed and is equal: %q", at, n, v)
 		}
-		if r.rules.Of(at.Table, at.ID, n) == modes.Track && modes.New(c.w.db.rules).Of(at.Table, at.ID, n) == modes.Track {
+		if r.rules.Of(at.Table, at.ID, n) == modes.Track &&
+			modes.New(c.w.db.rules).Of(at.Table, at.ID, n) == modes.Track {
 			c.w.violate("R9", "%v: the tracked column %s was pushed", at, n)
 		}
 		if c.paused(r, at, n) {
@@ -116,7 +125,8 @@ func (c *checker) updating(r *run, call *decide.Intent, o *object, have, set mod
 		// (A secret still in its row has not gone out; TRACK may have held it. And
 		// what was made anew has to become as its record is, by a call that is late
 		// as well.)
-		if col.References == nil && !col.WriteOnly && !r.made && !c.made(at, o) && !c.enforced(r, at, n) && !c.asked(at, r.started, n, "INSERT", "UPDATE") {
+		if col.References == nil && !col.WriteOnly && !r.made && !c.made(at, o) && !c.enforced(r, at, n) &&
+			!c.asked(at, r.started, n, "INSERT", "UPDATE") {
 			c.w.violate("R4", "%v: nobody asked for %s = %q", at, n, v)
 		}
 	}
@@ -142,7 +152,8 @@ func (c *checker) removed(r *run, call *decide.Intent, o *object) {
 		return
 	}
 	r.deletes++
-	if o.table.HoldsData && c.enforced(r, at, "") && !c.asked(at, r.started, "", "INSERT", "UPDATE", "DELETE") && !c.resolved(at, "database") {
+	if o.table.HoldsData && c.enforced(r, at, "") && !c.asked(at, r.started, "", "INSERT", "UPDATE", "DELETE") &&
+		!c.resolved(at, "database") {
 		c.w.violate("R18", "%v: ENFORCE deleted %s, which holds data", at, o.key)
 	}
 	if call.Replaces {

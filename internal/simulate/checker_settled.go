@@ -19,7 +19,9 @@ func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*au
 	if r == nil {
 		if last := now[len(now)-1]; last.Type == "DELETE" && len(left) == 0 && !c.track(c.run(), at, "") {
 			for o := range c.owned[at] {
-				if o.now() != nil && !o.held(c.lastUnseen(at, o), func(r modules.Row) bool { return r == nil }) && !c.claimed(o, at) && !c.isDeposed(o) && c.unwantedBy[o] == at {
+				if o.now() != nil && !o.held(c.lastUnseen(at, o), func(r modules.Row) bool {
+					return r == nil
+				}) && !c.claimed(o, at) && !c.isDeposed(o) && c.unwantedBy[o] == at {
 					c.w.violate("R2", "%s %d: a deletion was settled and its object %s exists", t.Name, at.ID, o.key)
 				}
 			}
@@ -33,14 +35,17 @@ func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*au
 			if c.track(c.run(), at, n) {
 				delete(c.wishes, columnRef{at, n}) // decided against
 			}
-			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Computed || col.Local || n == modules.ColumnAccount || c.track(c.run(), at, n) {
+			if !ok || w.value != r.vals[n] && !col.WriteOnly || col.Computed || col.Local ||
+				n == modules.ColumnAccount || c.track(c.run(), at, n) {
 				continue
 			}
-			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) && c.resolved(at, "cloud") {
+			if col.WriteOnly && w.value.IsNull() || c.overtaken(left, n) || c.conflicted(at, n, w.value) &&
+				c.resolved(at, "cloud") {
 				continue
 			}
 			if !c.arrived(at, col, w.value, min(c.recent(), w.at-lag), w.only) {
-				c.w.violate("R2", "%s %d: a user's %s = %q was settled and never reached the cloud", t.Name, at.ID, n, w.value)
+				c.w.violate("R2", "%s %d: a user's %s = %q was settled and never reached the cloud", t.Name, at.ID,
+					n, w.value)
 			}
 		}
 	}
@@ -54,7 +59,8 @@ func (c *checker) settled(t *modules.Table, at decide.RecordRef, now, left []*au
 func (c *checker) lastUnseen(at decide.RecordRef, o *object) time.Duration {
 	since := c.recent()
 	st := c.w.db.states[at]
-	if st != nil && st.Says("the object is being deleted") && (st.key == "" || st.key == o.key) && o.by == at && going(o.now()) {
+	if st != nil && st.Says("the object is being deleted") && (st.key == "" || st.key == o.key) && o.by == at &&
+		going(o.now()) {
 		return c.w.now
 	}
 	if found, ok := c.w.db.foundAt(at); ok && found > c.w.now-window && found < c.w.now && !going(o.now()) {

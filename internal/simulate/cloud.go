@@ -157,7 +157,8 @@ func (c *cloud) check(t *modules.Table, scope modules.Scope, row modules.Row) er
 }
 
 // create makes an object; who is the zero value for other people.
-func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, token string, who decide.RecordRef) (*object, error) {
+func (c *cloud) create(t *modules.Table, scope modules.Scope, want modules.Row, token string,
+	who decide.RecordRef) (*object, error) {
 	if token != "" && t.Creation == modules.ByToken {
 		for _, o := range c.objects {
 			if o.table == t && o.token == token {
@@ -445,7 +446,8 @@ func (r resource) Create(ctx context.Context, m modules.Mutation) (row modules.R
 }
 
 // again delivers a creation a second time.
-func (c *cloud) again(t *modules.Table, scope modules.Scope, want modules.Row, token string, o *object) (*object, error) {
+func (c *cloud) again(t *modules.Table, scope modules.Scope, want modules.Row, token string,
+	o *object) (*object, error) {
 	switch t.Creation {
 	case modules.ByToken:
 		return c.create(t, scope, want, token, o.by)

@@ -141,10 +141,13 @@ type database struct {
 func newDatabase(w *world) *database {
 	db := &database{
 		w: w, nextID: map[string]int64{}, rows: map[string]map[int64]*row{}, log: map[decide.RecordRef][]*auditRow{},
-		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{}, imported: map[string]bool{},
-		states: map[decide.RecordRef]*stateRow{}, protection: decide.Protection{}, found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{},
-		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{}, stagedKeys: map[uniqueKey]map[int64]int64{},
-		needed: map[decide.RecordRef]map[int64]bool{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+		pending: map[decide.RecordRef][]*auditRow{}, deleted: map[decide.RecordRef]deletion{}, txs: map[int]*tx{},
+		imported: map[string]bool{},
+		states:   map[decide.RecordRef]*stateRow{}, protection: decide.Protection{},
+		found: map[decide.RecordRef]time.Duration{}, listings: map[listingKey]*listingRow{},
+		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{},
+		stagedKeys: map[uniqueKey]map[int64]int64{},
+		needed:     map[decide.RecordRef]map[int64]bool{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
 	}
 	for _, t := range tables {
 		db.rows[t.Name] = map[int64]*row{}
@@ -247,7 +250,11 @@ func (db *database) keyOf(t *modules.Table, id int64) (string, bool) {
 }
 
 func (db *database) settings() store.Settings {
-	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold, Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window, MaxStaleness: staleness, Imported: map[string]bool{}, Watched: map[string]bool{}, WatchedStaleness: 4 * staleness, Events: db.w.events, Identity: db.identity, Held: db.heldFor, Restored: db.restored, WentBack: db.wentBack, WentBackAge: db.w.now - db.wentBackAt}
+	s := store.Settings{Rules: modes.New(db.rules), Version: db.ruled(), HoldConflicts: db.hold,
+		Protection: maps.Clone(db.protection), AskDrift: db.askDrift, Deletes: db.limits, ConsistencyWindow: window,
+		MaxStaleness: staleness, Imported: map[string]bool{}, Watched: map[string]bool{},
+		WatchedStaleness: 4 * staleness, Events: db.w.events, Identity: db.identity, Held: db.heldFor,
+		Restored: db.restored, WentBack: db.wentBack, WentBackAge: db.w.now - db.wentBackAt}
 	for t := range db.imported {
 		s.Imported[t] = true
 	}
@@ -279,7 +286,8 @@ func (db *database) match(t *modules.Table, scope modules.Scope, objects []modul
 				}
 			}
 			for at, st := range db.states {
-				if at.Table == t.Name && st.key == key && st.scope.Account == scope.Account && t.Scope(st.Identity).Region == scope.Region {
+				if at.Table == t.Name && st.key == key && st.scope.Account == scope.Account &&
+					t.Scope(st.Identity).Region == scope.Region {
 					m.Remembered, m.RememberedBy = true, append(m.RememberedBy, at.ID)
 				}
 			}
@@ -361,7 +369,8 @@ func (db *database) load(t *modules.Table, ids []int64) []*decide.Subject {
 			c.Due = st.next <= db.w.now
 			c.Backoff = 0
 			for _, conflict := range db.conflicts {
-				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") && (conflict.audit == 0 && !conflict.closed || db.unsettled(at, conflict.audit)) {
+				if conflict.record == at && (conflict.resolved == "database" || conflict.resolved == "cloud") &&
+					(conflict.audit == 0 && !conflict.closed || db.unsettled(at, conflict.audit)) {
 					c.Resolution = conflict.resolved
 				}
 			}
@@ -391,7 +400,8 @@ func (db *database) deposedSubjects(batch int64) []*decide.Subject {
 		}
 		st := g.State
 		st.Due, st.Backoff = g.next <= db.w.now, 0
-		list = append(list, &decide.Subject{Deposed: true, Table: g.table, RecordID: g.record, State: &st, Batch: batch})
+		list = append(list, &decide.Subject{Deposed: true, Table: g.table, RecordID: g.record, State: &st,
+			Batch: batch})
 	}
 	return list
 }
@@ -402,7 +412,8 @@ func (db *database) dependents(table string, ids []int64) []decide.RecordRef {
 		for _, id := range db.ids(t) {
 			for i := range t.Columns {
 				c := &t.Columns[i]
-				if v := db.rows[t.Name][id].vals[c.Name]; c.References != nil && c.References.Table == table && !v.IsNull() && slices.Contains(ids, v.Int()) {
+				if v := db.rows[t.Name][id].vals[c.Name]; c.References != nil && c.References.Table == table &&
+					!v.IsNull() && slices.Contains(ids, v.Int()) {
 					if r := ref(t, id); len(list) == 0 || list[len(list)-1] != r {
 						list = append(list, r)
 					}
@@ -518,7 +529,8 @@ func (db *database) recent() []*decide.Intent {
 	for _, op := range db.ops {
 		unsure := op.Key != "" && op.Unsure()
 		if (op.Result == decide.ResultOK || unsure) && op.at > db.w.now-window {
-			list = append(list, &decide.Intent{IDs: []int64{op.id}, Record: op.Record, Scope: op.Scope, Kind: op.Kind, Key: op.Key,
+			list = append(list, &decide.Intent{IDs: []int64{op.id}, Record: op.Record, Scope: op.Scope, Kind: op.Kind,
+				Key:     op.Key,
 				Columns: op.Columns, UpTo: op.UpTo, Result: op.Result})
 		}
 	}
@@ -619,7 +631,8 @@ func (db *database) inDoubt() []decide.Intent {
 		if !ok {
 			i = len(list)
 			index[g] = i
-			list = append(list, decide.Intent{Record: op.Record, Scope: op.Scope, Kind: op.Kind, Token: op.Token, Columns: op.Columns, Expired: true})
+			list = append(list, decide.Intent{Record: op.Record, Scope: op.Scope, Kind: op.Kind, Token: op.Token,
+				Columns: op.Columns, Expired: true})
 		}
 		o := &list[i]
 		o.IDs = append(o.IDs, op.id)
@@ -659,7 +672,9 @@ func (db *database) identified(lease store.Lease, v decide.Verdict) error {
 func (db *database) creations(table string, ids []int64) map[int64]int64 {
 	made := map[int64]int64{}
 	for _, op := range db.ops {
-		if op.Record.Table == table && op.Kind == decide.OpCreate && (op.Result == decide.ResultOK || op.Result == decide.ResultFailed && op.Request != "") && slices.Contains(ids, op.Record.ID) {
+		if op.Record.Table == table && op.Kind == decide.OpCreate &&
+			(op.Result == decide.ResultOK || op.Result == decide.ResultFailed && op.Request != "") &&
+			slices.Contains(ids, op.Record.ID) {
 			made[op.Record.ID]++
 		}
 	}

@@ -52,7 +52,8 @@ type run struct {
 }
 
 // quietCalls are left out of histories.
-var quietCalls = map[string]bool{"Tables": true, "Settings": true, "Intents": true, "intents in doubt": true, "Regions": true, "List": true, "Match": true,
+var quietCalls = map[string]bool{"Tables": true, "Settings": true, "Intents": true, "intents in doubt": true,
+	"Regions": true, "List": true, "Match": true,
 	"ToDatabase": true, "ToCloud": true, "Keys": true, "deposed objects": true, "Due": true, "Creations": true}
 
 type runKey struct{}
@@ -64,13 +65,16 @@ func (w *world) cycle(spec *Action, depth int) error {
 	w.db.fence++
 	r := &run{
 		w: w, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 7)), depth: depth, started: w.now,
-		lease:  store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence, Batch: spec.batch, Reviewed: spec.reviewed},
-		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, told: map[decide.RecordRef]bool{}, missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
+		lease: store.Lease{Account: account, Fence: w.db.fence, Cycle: w.db.fence, Batch: spec.batch,
+			Reviewed: spec.reviewed},
+		listed: map[objectKey]bool{}, failed: map[objectKey]bool{}, told: map[decide.RecordRef]bool{},
+		missing: map[objectKey]bool{}, wanted: make(chan struct{}, 1),
 	}
 	r.gone, r.before = map[decide.GonePlace]int{}, w.census()
 	w.lied = w.lied || spec.Lie != ""
 	w.runs = append(w.runs, r)
-	e := &sync.Reconciler{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64, ReadOnly: spec.Do == Preview, Preempt: r.wanted, World: simulated{}}
+	e := &sync.Reconciler{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64,
+		ReadOnly: spec.Do == Preview, Preempt: r.wanted, World: simulated{}}
 	// Cycles of a fixpoint, whose seeds are small, list everything.
 	e.Sparing = spec.Do == Cycle && spec.Seed > 1<<20 && spec.Seed%2 == 1
 	kind := store.Full
@@ -91,7 +95,8 @@ func (w *world) cycle(spec *Action, depth int) error {
 		w.check.believed(r)
 	}
 	w.report = report
-	w.trace("cycle %s fence %d: passes %d pushed %d pulled %d settled %d failed %d stopped %q err %v", kind, r.lease.Fence, report.Passes, report.Pushed, report.Pulled, report.Settled, report.Failed, report.Stopped, err)
+	w.trace("cycle %s fence %d: passes %d pushed %d pulled %d settled %d failed %d stopped %q err %v", kind,
+		r.lease.Fence, report.Passes, report.Pushed, report.Pulled, report.Settled, report.Failed, report.Stopped, err)
 	for _, e := range report.Errors {
 		w.trace("   error %v: %v", e.Record, e.Err)
 	}
@@ -173,7 +178,8 @@ func (r *run) readFault(scope modules.Scope) error {
 		return failure(modules.Denied, "OptInRequired")
 	}
 	if r.chance(r.spec.Faults) {
-		return failure([]modules.Class{modules.Transient, modules.Throttled, modules.Denied}[r.rng.IntN(3)], "ReadFault")
+		return failure([]modules.Class{modules.Transient, modules.Throttled, modules.Denied}[r.rng.IntN(3)],
+			"ReadFault")
 	}
 	return nil
 }
@@ -195,7 +201,8 @@ func (r *run) look(o *object) modules.Row {
 
 // mutate is a call of the transport: by the mutation's permit, with faults
 // before and after the effect.
-func (r *run) mutate(ctx context.Context, m *modules.Mutation, action string, t *modules.Table, effect func(*decide.Intent) error) error {
+func (r *run) mutate(ctx context.Context, m *modules.Mutation, action string, t *modules.Table,
+	effect func(*decide.Intent) error) error {
 	return m.Permit.Do(ctx, modules.Call{Service: "Sim", Action: action + t.Name}, func(modules.Entry) error {
 		began := r.w.now
 		if err := r.call(action + " " + t.Name); err != nil {
@@ -293,7 +300,8 @@ func (r *run) Settings(context.Context, string) (store.Settings, error) {
 }
 
 // Match implements store.Store.
-func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]store.Match, error) {
+func (r *run) Match(_ context.Context, t *modules.Table, scope modules.Scope,
+	identities []modules.Row) ([]store.Match, error) {
 	r.mappings(t)
 	if err := r.boundary("Match " + t.Name); err != nil {
 		return nil, err
@@ -424,7 +432,8 @@ func (r *run) Pull(_ context.Context, lease store.Lease, pulls []store.Pull) (re
 	}
 	for _, p := range pulls {
 		r.mappings(p.Subject.Table)
-		if r.locked != nil && p.Action == decide.DeleteRecord && *r.locked != "" && slices.Contains(registry.Table(*r.locked).Parents(), p.Subject.Table.Name) {
+		if r.locked != nil && p.Action == decide.DeleteRecord && *r.locked != "" &&
+			slices.Contains(registry.Table(*r.locked).Parents(), p.Subject.Table.Name) {
 			r.w.violate("R8", "a cycle deletes a record of %s while %s is locked", p.Subject.Table.Name, *r.locked)
 		}
 	}
@@ -506,7 +515,8 @@ func (r *run) Looked(_ context.Context, lease store.Lease, looked []store.Look, 
 }
 
 // Named implements store.Store.
-func (r *run) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
+func (r *run) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string,
+	values []string) ([]store.Named, error) {
 	r.mappings(t)
 	if err := r.boundary("Named " + t.Name); err != nil {
 		return nil, err

@@ -36,7 +36,9 @@ func (w *world) fixpoint() {
 		return
 	}
 	for at, st := range w.db.states {
-		if w.report.Stopped == "" && !w.pauses(at) && (st.Name == decide.StateCheckPresentFailed || st.Name == decide.StateCheckAbsentFailed || faults[st.Code] && st.Code != modules.Denied.String()) {
+		if w.report.Stopped == "" && !w.pauses(at) &&
+			(st.Name == decide.StateCheckPresentFailed || st.Name == decide.StateCheckAbsentFailed || faults[st.Code] &&
+				st.Code != modules.Denied.String()) {
 			w.violate("R14", "%v still says %s: %s, and should have healed by itself", at, st.Name, st.Message)
 		}
 	}
@@ -93,7 +95,8 @@ func (w *world) settleDown(when string) {
 		}
 		// (What ENFORCE fails to delete has no record to remember that by, and is
 		// tried by every full cycle.)
-		if w.failed == nil && quiet && !w.unrecordedFailure() && w.report.Stopped == "" && (w.db.writes != writes || w.cloud.calls != calls) && w.report.Passes < sync.MaxPasses && n > 1 {
+		if w.failed == nil && quiet && !w.unrecordedFailure() && w.report.Stopped == "" &&
+			(w.db.writes != writes || w.cloud.calls != calls) && w.report.Passes < sync.MaxPasses && n > 1 {
 			w.violate("R12", "%s: a second cycle in a quiet world wrote: %s", when, w.db.lastWrite)
 		}
 		if n >= enough {
@@ -165,7 +168,8 @@ func (w *world) final() {
 // faults are the classes of errors that the cloud gives no more once faults
 // have stopped.
 var faults = map[string]bool{
-	modules.Transient.String(): true, modules.Throttled.String(): true, modules.MayHaveHappened.String(): true, modules.Denied.String(): true,
+	modules.Transient.String(): true, modules.Throttled.String(): true, modules.MayHaveHappened.String(): true,
+	modules.Denied.String(): true,
 }
 
 // explained returns "" if the record says why it is not equal, and otherwise
@@ -193,7 +197,9 @@ func (w *world) explained(at decide.RecordRef) string {
 
 // doubted reports whether nobody knows what has become of a creation of the record.
 func (w *world) doubted(at decide.RecordRef) bool {
-	return slices.ContainsFunc(w.db.ops, func(op *opRow) bool { return op.open() && op.Kind == decide.OpCreate && op.Record == at })
+	return slices.ContainsFunc(w.db.ops, func(op *opRow) bool {
+		return op.open() && op.Kind == decide.OpCreate && op.Record == at
+	})
 }
 
 func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recorded map[*object]bool) {
@@ -202,7 +208,8 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 	if o == nil {
 		if why := w.explained(at); why != "" {
 			w.violate("R14", "%v has no object (%s)", at, why)
-		} else if st != nil && st.Name == decide.StateUpdatingFailed && st.Code != "database" && w.report.Stopped == "" {
+		} else if st != nil && st.Name == decide.StateUpdatingFailed && st.Code != "database" &&
+			w.report.Stopped == "" {
 			w.violate("R14", "%v is explained as %s and has no object", at, st.Message)
 		}
 		return
@@ -225,7 +232,8 @@ func (w *world) finalRecord(t *modules.Table, at decide.RecordRef, r *row, recor
 	}
 	if why := w.explained(at); why != "" {
 		w.violate("R14", "%v differs in %s: %v, cloud %v (%s)", at, differs, r.vals, o.now(), why)
-	} else if st != nil && w.db.pending[at] == nil && st.Code == "" && !w.enforcing(at) && st.Name != decide.StateWaiting {
+	} else if st != nil && w.db.pending[at] == nil && st.Code == "" && !w.enforcing(at) &&
+		st.Name != decide.StateWaiting {
 		w.violate("R14", "%v differs in %s with nothing pending (%s: %s)", at, differs, st.Name, st.Message)
 	}
 }
@@ -253,7 +261,8 @@ func (w *world) objectOf(t *modules.Table, at decide.RecordRef, r *row) *object 
 
 // finalColumn reports whether a column differs from the cloud's value, and whether the
 // record may say why it is left as it is.
-func (w *world) finalColumn(t *modules.Table, at decide.RecordRef, r *row, c *modules.Column, cloud modules.Value) (differs, left bool) {
+func (w *world) finalColumn(t *modules.Table, at decide.RecordRef, r *row, c *modules.Column,
+	cloud modules.Value) (differs, left bool) {
 	mode, have := modes.New(w.db.rules).Of(t.Name, at.ID, c.Name), r.vals[c.Name]
 	switch {
 	case mode.Pauses():
@@ -267,10 +276,12 @@ func (w *world) finalColumn(t *modules.Table, at decide.RecordRef, r *row, c *mo
 }
 
 // finalReference is finalColumn of a reference.
-func (w *world) finalReference(t *modules.Table, at decide.RecordRef, r *row, c *modules.Column, cloud modules.Value) (differs, left bool) {
+func (w *world) finalReference(t *modules.Table, at decide.RecordRef, r *row, c *modules.Column,
+	cloud modules.Value) (differs, left bool) {
 	rules, have, target := modes.New(w.db.rules), r.vals[c.Name], registry.Table(c.References.Table)
 	p := w.cloud.live(target, t.Scope(r.vals), cloud.String())
-	if p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil && !w.check.isDeposed(p) {
+	if p != nil && w.db.byKey(target, t.Scope(r.vals), cloud.String()) == nil && w.db.pending[at] == nil &&
+		!w.check.isDeposed(p) {
 		// What it names has no record, and finalObject wants to know why. If a
 		// user has deleted that, the record may say why it cannot get away.
 		_, unwanted := w.check.unwanted[p]
@@ -278,15 +289,19 @@ func (w *world) finalReference(t *modules.Table, at decide.RecordRef, r *row, c 
 	}
 	if p != nil && w.check.isDeposed(p) && w.db.pending[at] == nil {
 		if rules.Of(t.Name, at.ID, "") == modes.Track {
-			return false, true // that it cannot follow may be said: it stays in what was replaced; the deposed object says so
+			// that it cannot follow may be said: it stays in what was replaced; the deposed object says so
+			return false, true
 		}
 		if have.IsNull() {
-			return false, false // made in the cloud with the name of what is on its way out; there is no record it could name
+			// made in the cloud with the name of what is on its way out; there is no record it could name
+			return false, false
 		}
 		if !w.enforcing(at) && w.movedAway(p, have.Int()) {
-			return false, true // a user has moved what it is in elsewhere, and asked for nothing of it; the deposed object says so
+			// a user has moved what it is in elsewhere, and asked for nothing of it; the deposed object says so
+			return false, true
 		}
-		if key, ok := w.db.keyOf(target, have.Int()); (!ok || w.cloud.live(target, t.Scope(r.vals), key) == nil) && w.explained(ref(target, have.Int())) == "" {
+		if key, ok := w.db.keyOf(target, have.Int()); (!ok || w.cloud.live(target, t.Scope(r.vals), key) == nil) &&
+			w.explained(ref(target, have.Int())) == "" {
 			return false, true // the record it names has no object, says why, and is what a person has to look at
 		}
 	}
@@ -296,7 +311,8 @@ func (w *world) finalReference(t *modules.Table, at decide.RecordRef, r *row, c 
 	key, ok := w.db.keyOf(target, have.Int())
 	// Where the cloud wins, an object stays in what it is in, even if that has been
 	// replaced; the deposed object says so.
-	stays := rules.Of(t.Name, at.ID, c.Name) == modes.Track || c.CreateOnly && rules.Of(t.Name, at.ID, "") == modes.Track
+	stays := rules.Of(t.Name, at.ID, c.Name) == modes.Track || c.CreateOnly &&
+		rules.Of(t.Name, at.ID, "") == modes.Track
 	return !ok || key != cloud.String() && !stays, ok && key != cloud.String() && stays
 }
 
@@ -347,7 +363,8 @@ func (w *world) finalObject(o *object) {
 	}
 	// It may be what a creation has made that nobody may look for.
 	for _, op := range w.db.ops {
-		if op.open() && op.Kind == decide.OpCreate && op.Record.Table == o.table.Name && op.Scope == o.scope && w.pauses(op.Record) {
+		if op.open() && op.Kind == decide.OpCreate && op.Record.Table == o.table.Name && op.Scope == o.scope &&
+			w.pauses(op.Record) {
 			return
 		}
 	}

@@ -136,7 +136,8 @@ func (w *world) forge(a *Action) {
 		if a.B%2 == 0 {
 			h.Column = t.Identity()[0]
 		}
-		if list := w.cloud.objects; a.C%4 > 0 && len(list) > 0 { // that of any object, of another table perhaps, or one that is gone
+		// that of any object, of another table perhaps, or one that is gone
+		if list := w.cloud.objects; a.C%4 > 0 && len(list) > 0 {
 			h.Value = list[a.C%len(list)].key
 			if o := w.cloud.all(of); len(o) > 0 {
 				h.Value = o[a.D%len(o)].key

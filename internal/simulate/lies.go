@@ -29,9 +29,11 @@ const (
 )
 
 // premises are the rules that hold whatever is told.
-var premises = map[string]bool{"R7": true, "R9": true, "R15": true, "R27": true, "R28": true, "R30": true, "contract": true}
+var premises = map[string]bool{"R7": true, "R9": true, "R15": true, "R27": true, "R28": true, "R30": true,
+	"contract": true}
 
-// falsify puts false premises into a schedule. The choices are made by themselves, so that the others stay what they are.
+// falsify puts false premises into a schedule. The choices are made by themselves, so that the others stay what they
+// are.
 func (s *Schedule) falsify() {
 	rng := rand.New(rand.NewPCG(s.Seed, 2))
 	if rng.IntN(5) > 0 {
@@ -51,7 +53,8 @@ func (s *Schedule) falsify() {
 	if back >= 0 && rng.IntN(2) == 0 {
 		s.Actions = slices.Insert(s.Actions, back, Action{Do: Backup})
 		at := back + 1 + rng.IntN(len(s.Actions)-back)
-		s.Actions = slices.Insert(s.Actions, at, Action{Do: GoBack}, Action{Do: Cycle, Seed: rng.Uint64(), Push: rng.IntN(2) == 0}, Action{Do: Cycle, Seed: rng.Uint64()})
+		s.Actions = slices.Insert(s.Actions, at, Action{Do: GoBack},
+			Action{Do: Cycle, Seed: rng.Uint64(), Push: rng.IntN(2) == 0}, Action{Do: Cycle, Seed: rng.Uint64()})
 	}
 }
 
@@ -125,11 +128,13 @@ func (c *checker) believed(r *run) {
 			c.w.violate("R28", "a cycle deleted all %d records of %s since their objects were not shown", n, at)
 		}
 		if n >= limits.Floor && float64(n) > limits.Ratio*float64(before) {
-			c.w.violate("R28", "a cycle deleted %d of %d records of %s since their objects were not shown", n, before, at)
+			c.w.violate("R28", "a cycle deleted %d of %d records of %s since their objects were not shown", n,
+				before, at)
 		}
 	}
 	if all > limits.Max {
-		c.w.violate("R28", "a cycle deleted %d records since their objects were not shown, max_deletes is %d", all, limits.Max)
+		c.w.violate("R28", "a cycle deleted %d records since their objects were not shown, max_deletes is %d", all,
+			limits.Max)
 	}
 	if all >= limits.Floor && float64(all) > limits.Ratio*float64(had) {
 		c.w.violate("R28", "a cycle deleted %d of %d records since their objects were not shown", all, had)
@@ -166,7 +171,8 @@ func (w *world) confirm() { w.db.restored, w.db.identity, w.db.heldFor = "", sel
 // copy returns the database as a backup of it would be: what is committed.
 func (db *database) copy() *database {
 	c := *db
-	c.nextID, c.deleted, c.protection, c.imported, c.found = maps.Clone(db.nextID), maps.Clone(db.deleted), maps.Clone(db.protection), maps.Clone(db.imported), maps.Clone(db.found)
+	c.nextID, c.deleted, c.protection, c.imported, c.found = maps.Clone(db.nextID), maps.Clone(db.deleted),
+		maps.Clone(db.protection), maps.Clone(db.imported), maps.Clone(db.found)
 	c.txs, c.rules, c.hints = map[int]*tx{}, slices.Clone(db.rules), nil
 	c.batches, c.sessions, c.staged = map[int64]*batchRow{}, map[int]int64{}, map[decide.RecordRef]stagedRow{}
 	c.stagedKeys, c.needed = map[uniqueKey]map[int64]int64{}, map[decide.RecordRef]map[int64]bool{}
@@ -235,7 +241,8 @@ func (c *checker) madeOnce(call *decide.Intent, o *object) {
 		}
 		by := asked{call.Record, a.ID, a.at}
 		c.tries[by]++
-		if before := c.once[by]; before != nil && o != nil && before != o && before.now() != nil && c.w.kept != nil && !c.claimed(before, call.Record) {
+		if before := c.once[by]; before != nil && o != nil && before != o && before.now() != nil && c.w.kept != nil &&
+			!c.claimed(before, call.Record) {
 			c.w.violate("R30", "%v: %s was made for what %s had been made for", call.Record, o.key, before.key)
 		}
 		if c.tries[by] == 1 { // by the first token

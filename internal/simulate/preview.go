@@ -18,7 +18,8 @@ func (w *world) preview(a *Action) {
 	unclear := len(w.db.states) > 0 || len(w.db.deposed) > 0 || slices.ContainsFunc(w.db.ops, func(op *opRow) bool {
 		return op.open() || w.now-op.ended < window
 	})
-	if err := w.cycle(a, 0); err != nil || len(a.Inject) > 0 || a.Faults > 0 || a.Stale > 0 || unclear || w.failed != nil {
+	if err := w.cycle(a, 0); err != nil || len(a.Inject) > 0 || a.Faults > 0 || a.Stale > 0 || unclear ||
+		w.failed != nil {
 		return
 	}
 	if len(w.report.Errors) > 0 || w.report.Stopped != "" {

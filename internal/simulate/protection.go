@@ -50,7 +50,8 @@ func (db *database) baseOf(tx *tx, at decide.RecordRef, column string) (modules.
 	var oldest *auditRow
 	for _, list := range [][]*auditRow{db.pending[at], tx.audit} {
 		for _, a := range list {
-			if _, has := a.Original[column]; has && a.Type == "UPDATE" && ref(a.table, a.RecordID) == at && (oldest == nil || a.ID < oldest.ID) {
+			if _, has := a.Original[column]; has && a.Type == "UPDATE" && ref(a.table, a.RecordID) == at &&
+				(oldest == nil || a.ID < oldest.ID) {
 				oldest = a
 			}
 		}
@@ -108,14 +109,17 @@ func (db *database) protectionVersion() string {
 
 // paused reports whether a column was paused when the cycle began, and still is.
 func (c *checker) paused(r *run, at decide.RecordRef, column string) bool {
-	return r != nil && r.rules.Of(at.Table, at.ID, column).Pauses() && modes.New(c.w.db.rules).Of(at.Table, at.ID, column).Pauses()
+	return r != nil && r.rules.Of(at.Table, at.ID, column).Pauses() &&
+		modes.New(c.w.db.rules).Of(at.Table, at.ID, column).Pauses()
 }
 
 // kept checks the entry of a call in the intent log, which is when the rules hold: an
 // object that is protected is not destroyed, and one that is paused not touched. (What
 // is called once more with its token only finds out what the first call has done.)
 func (c *checker) kept(call *decide.Intent) {
-	if c == nil || slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { return op.Record == call.Record && op.Token == call.Token && call.Token != "" }) {
+	if c == nil || slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool {
+		return op.Record == call.Record && op.Token == call.Token && call.Token != ""
+	}) {
 		return
 	}
 	at := call.Record

@@ -227,7 +227,8 @@ func (w *pulling) conclude(pulls []store.Pull, results []store.PullResult) {
 		s := p.Subject
 		w.db.wrote(fmt.Sprintf("%s %s %d: %v", p.Action, w.t.Name, s.RecordID, p.Row))
 		if p.Settle && (s.Change != nil || s.State != nil) || len(p.Conflicts) > 0 {
-			settlements = append(settlements, store.Settlement{Subject: s, Settle: p.Settle, Conflicts: p.Conflicts, Forget: p.Settle})
+			settlements = append(settlements,
+				store.Settlement{Subject: s, Settle: p.Settle, Conflicts: p.Conflicts, Forget: p.Settle})
 		}
 	}
 	for _, u := range w.undos {

@@ -25,45 +25,48 @@ func TestRegressionsOfReplacements(t *testing.T) {
 				{Do: Remove, At: 25, A: 2, B: 28, C: 35, D: 39},
 			}},
 		}},
-		"a batch replaces an object and is undone, and a late read shows the old one": {Seed: 110189519, Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Events: true, Actions: []Action{
-			{Do: Cycle, Seed: 13687562389550848055},
-			{Do: BatchBegin, Slot: 2},
-			{Do: Edit, Slot: 2, A: 22, C: 1, D: 45},
-			{Do: BatchCommit, Slot: 2, A: 20, Seed: 6481493135120137741, Inject: []Action{
-				{Do: Kill, At: 30},
+		"a batch replaces an object and is undone, and a late read shows the old one": {Seed: 110189519,
+			Constrained: true, MaxDeletes: 100, Ratio: 1, Rows: 3, Events: true, Actions: []Action{
+				{Do: Cycle, Seed: 13687562389550848055},
+				{Do: BatchBegin, Slot: 2},
+				{Do: Edit, Slot: 2, A: 22, C: 1, D: 45},
+				{Do: BatchCommit, Slot: 2, A: 20, Seed: 6481493135120137741, Inject: []Action{
+					{Do: Kill, At: 30},
+				}},
+				{Do: BatchRollback, Slot: 2, A: 6, Seed: 12499325976651490435, Stale: 0.5},
+				{Do: Insert, Slot: 2, A: 26, B: 24, C: 60, D: 23},
+				{Do: Remove, Slot: 2, A: 6, B: 15, C: 28, D: 30},
+				{Do: BatchBegin, Slot: 1},
+				{Do: Edit, Slot: 1, A: 30, B: 41, C: 11, D: 38},
+				{Do: BatchCommit, Slot: 1, A: 58, Seed: 10074598757595553226, Inject: []Action{
+					{Do: Kill, At: 9},
+				}},
+				{Do: BatchRollback, Slot: 1, A: 55, Seed: 8141008000281856773},
 			}},
-			{Do: BatchRollback, Slot: 2, A: 6, Seed: 12499325976651490435, Stale: 0.5},
-			{Do: Insert, Slot: 2, A: 26, B: 24, C: 60, D: 23},
-			{Do: Remove, Slot: 2, A: 6, B: 15, C: 28, D: 30},
-			{Do: BatchBegin, Slot: 1},
-			{Do: Edit, Slot: 1, A: 30, B: 41, C: 11, D: 38},
-			{Do: BatchCommit, Slot: 1, A: 58, Seed: 10074598757595553226, Inject: []Action{
-				{Do: Kill, At: 9},
+		"a record is renamed while nobody knows whether its object was made": {Seed: 110270471, MaxDeletes: 2, Ratio: 1,
+			Rows: 4, Actions: []Action{
+				{Do: Insert, Slot: 2, A: 6, B: 9, C: 41, D: 30},
+				{Do: Cycle, Seed: 517015433587756752, Faults: 0.3, Stale: 0.1, Inject: []Action{
+					{Do: Wake, At: 32},
+					{Do: Wake, At: 6},
+					{Do: Edit, At: 41, A: 38, B: 17, C: 16, D: 21},
+				}},
+				{Do: Remove, Slot: 2, A: 54, B: 30, C: 44, D: 17},
 			}},
-			{Do: BatchRollback, Slot: 1, A: 55, Seed: 8141008000281856773},
-		}},
-		"a record is renamed while nobody knows whether its object was made": {Seed: 110270471, MaxDeletes: 2, Ratio: 1, Rows: 4, Actions: []Action{
-			{Do: Insert, Slot: 2, A: 6, B: 9, C: 41, D: 30},
-			{Do: Cycle, Seed: 517015433587756752, Faults: 0.3, Stale: 0.1, Inject: []Action{
-				{Do: Wake, At: 32},
-				{Do: Wake, At: 6},
-				{Do: Edit, At: 41, A: 38, B: 17, C: 16, D: 21},
+		"a replaced object that another record claims, whose own is replaced in turn": {Seed: 110740565,
+			MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
+				{Do: Cycle, Seed: 670485241367966165, Inject: []Action{
+					{Do: Hiccup, At: 24},
+				}},
+				{Do: Edit, Slot: 1, B: 2, C: 21, D: 57},
+				{Do: Cycle, Seed: 1611747133683260557, Inject: []Action{
+					{Do: Cycle, At: 48, Push: true, Seed: 5983317898617043637},
+				}},
+				{Do: Adopt, Slot: 2, B: 42, C: 27, D: 54},
+				{Do: Insert, Slot: 2, A: 36, B: 34, C: 10, D: 59},
+				{Do: Cycle, Push: true, Seed: 11080739177978531802},
+				{Do: Edit, B: 22, C: 56, D: 21},
 			}},
-			{Do: Remove, Slot: 2, A: 54, B: 30, C: 44, D: 17},
-		}},
-		"a replaced object that another record claims, whose own is replaced in turn": {Seed: 110740565, MaxDeletes: 100, Ratio: 1, Rows: 2, Actions: []Action{
-			{Do: Cycle, Seed: 670485241367966165, Inject: []Action{
-				{Do: Hiccup, At: 24},
-			}},
-			{Do: Edit, Slot: 1, B: 2, C: 21, D: 57},
-			{Do: Cycle, Seed: 1611747133683260557, Inject: []Action{
-				{Do: Cycle, At: 48, Push: true, Seed: 5983317898617043637},
-			}},
-			{Do: Adopt, Slot: 2, B: 42, C: 27, D: 54},
-			{Do: Insert, Slot: 2, A: 36, B: 34, C: 10, D: 59},
-			{Do: Cycle, Push: true, Seed: 11080739177978531802},
-			{Do: Edit, B: 22, C: 56, D: 21},
-		}},
 	} {
 		replay(t, what, s)
 	}

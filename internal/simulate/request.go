@@ -27,7 +27,8 @@ type request struct {
 const mostRequest = 2 * window
 
 // begin begins the request to make an object, and returns its name.
-func (c *cloud) begin(t *modules.Table, scope modules.Scope, want modules.Row, token string, who decide.RecordRef, takes time.Duration) string {
+func (c *cloud) begin(t *modules.Table, scope modules.Scope, want modules.Row, token string, who decide.RecordRef,
+	takes time.Duration) string {
 	name := "request-" + token
 	if c.requests[name] == nil {
 		made, err := c.create(t, scope, want, token, who)
@@ -81,7 +82,8 @@ func (r resource) await(run *run, name string) (modules.Row, error) {
 		case run.w.now < asked.ends:
 			continue
 		case asked.err != nil:
-			return nil, &modules.Error{Class: modules.ClassOf(asked.err), Code: "Failed", Message: asked.err.Error(), Ended: true}
+			return nil, &modules.Error{Class: modules.ClassOf(asked.err), Code: "Failed", Message: asked.err.Error(),
+				Ended: true}
 		}
 		run.w.trace("      %s has made %s", name, asked.made.key)
 		return modules.Row{r.table.Identity()[0]: modules.Text(asked.made.key)}, nil

@@ -151,7 +151,8 @@ func (g *generator) next(depth int) Action {
 	case rng.Float64() < g.rules:
 		a.Do = pick(rng, Rule, Rule, Rule, Unrule, Protect, Protect)
 	case g.batches > 0 && rng.Float64() < g.batches:
-		a.Do = pick(rng, BatchBegin, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchCommit, BatchRollback, BatchJoin, Vanish)
+		a.Do = pick(rng, BatchBegin, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchCommit, BatchRollback,
+			BatchJoin, Vanish)
 		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
 	case rng.Float64() < g.removes:
 		a.Do = Remove
@@ -254,7 +255,8 @@ func (g *generator) cycle(depth int) Action {
 		inject(Action{Do: pick(rng, Kill, KillAfter, KillAfter, Hiccup, HiccupAfter)})
 	}
 	if g.rules > 0 && rng.IntN(3) == 0 { // what was decided just before must not be done
-		inject(Action{Do: pick(rng, Protect, Protect, Rule), A: rng.IntN(64), B: rng.IntN(64), C: rng.IntN(64), D: rng.IntN(64)})
+		inject(Action{Do: pick(rng, Protect, Protect, Rule), A: rng.IntN(64), B: rng.IntN(64), C: rng.IntN(64),
+			D: rng.IntN(64)})
 	}
 	if depth == 0 && g.kills > 0 && rng.IntN(10) == 0 {
 		inject(g.cycle(depth + 1))
@@ -265,7 +267,8 @@ func (g *generator) cycle(depth int) Action {
 // String spells the schedule as Go, to be pasted into a test.
 func (s *Schedule) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, Slow: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Events: %t, Actions: []Action{\n", s.Seed, s.Constrained, s.Slow, s.MaxDeletes, s.Ratio, s.Rows, s.Events)
+	fmt.Fprintf(&b, "&Schedule{Seed: %d, Constrained: %t, Slow: %t, MaxDeletes: %d, Ratio: %g, Rows: %d, Events: %t, "+
+		"Actions: []Action{\n", s.Seed, s.Constrained, s.Slow, s.MaxDeletes, s.Ratio, s.Rows, s.Events)
 	for i := range s.Actions {
 		fmt.Fprintf(&b, "\t%s,\n", s.Actions[i].spell("\t"))
 	}

@@ -48,5 +48,6 @@ func TestSimulate(t *testing.T) {
 	for err := range failures {
 		t.Errorf("%v", err)
 	}
-	t.Logf("%d schedules in %s: %.0f a second", ran.Load(), took.Round(time.Millisecond), float64(ran.Load())/took.Seconds())
+	t.Logf("%d schedules in %s: %.0f a second", ran.Load(), took.Round(time.Millisecond),
+		float64(ran.Load())/took.Seconds())
 }

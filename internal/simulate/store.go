@@ -49,7 +49,8 @@ var _ store.Store = (*Store)(nil)
 
 // NewStore returns an empty database whose account nobody has a lease of.
 func NewStore() *Store {
-	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
+	w := &world{now: time.Hour, trackedTables: map[string]bool{}, importedOnce: map[string]bool{},
+		listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	return &Store{w}
 }
@@ -322,7 +323,8 @@ func (s *Store) Settings(context.Context, string) (store.Settings, error) {
 }
 
 // Match implements [store.Store].
-func (s *Store) Match(_ context.Context, t *modules.Table, scope modules.Scope, identities []modules.Row) ([]store.Match, error) {
+func (s *Store) Match(_ context.Context, t *modules.Table, scope modules.Scope,
+	identities []modules.Row) ([]store.Match, error) {
 	return s.w.db.match(t, scope, identities), nil
 }
 
@@ -455,6 +457,7 @@ func (s *Store) Looked(_ context.Context, lease store.Lease, looked []store.Look
 }
 
 // Named implements [store.Store].
-func (s *Store) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string, values []string) ([]store.Named, error) {
+func (s *Store) Named(_ context.Context, t *modules.Table, scope modules.Scope, column string,
+	values []string) ([]store.Named, error) {
 	return s.w.db.having(t, scope, column, values), nil
 }

@@ -24,7 +24,8 @@ func TestTakenIdentity(t *testing.T) {
 	if ok, err := s.Delete(ctx, 1, "name", id); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	pull := store.Pull{Subject: &decide.Subject{Table: table, Scope: table.Scope(row)}, Action: decide.InsertRecord, Row: row}
+	pull := store.Pull{Subject: &decide.Subject{Table: table, Scope: table.Scope(row)},
+		Action: decide.InsertRecord, Row: row}
 	applied := func() bool {
 		t.Helper()
 		lease, err := s.Take(ctx)

@@ -41,7 +41,8 @@ var (
 		Name: "net", Doc: "Networks.", Provider: "sim", Reach: modules.PerRegion, Creation: modules.ByTag,
 		Columns: []modules.Column{
 			text("account", required, createOnly), text("region", required, createOnly),
-			text("net_id", identity, assigned), text("cidr", required, createOnly), text("note", deferred), text("status", assigned),
+			text("net_id", identity, assigned), text("cidr", required, createOnly), text("note", deferred),
+			text("status", assigned),
 			{Name: "tags", Type: modules.TypeJSON, Doc: "Tags."},
 		},
 	}
@@ -56,12 +57,14 @@ var (
 	name = &modules.Table{
 		Name: "name", Doc: "Names.", Provider: "sim", Reach: modules.PerAccount, Creation: modules.ByName,
 		Columns: []modules.Column{
-			text("account", required, createOnly), text("name", required, identity, createOnly), text("kind", createOnly),
+			text("account", required, createOnly), text("name", required, identity, createOnly),
+			text("kind", createOnly),
 			text("value"), text("secret", secret), text("status", assigned),
 		},
 	}
 	job = &modules.Table{
-		Name: "job", Doc: "Jobs.", Provider: "sim", Reach: modules.PerAccount, Creation: modules.ByToken, DestroyBeforeCreate: true, HoldsData: true,
+		Name: "job", Doc: "Jobs.", Provider: "sim", Reach: modules.PerAccount, Creation: modules.ByToken,
+		DestroyBeforeCreate: true, HoldsData: true,
 		Columns: []modules.Column{
 			text("account", required, createOnly), text("job_id", identity, assigned), text("image", createOnly),
 			text("spec", func(c *modules.Column) { c.Equal = strings.EqualFold }),
@@ -98,7 +101,8 @@ func newRegistry() *modules.Registry {
 var values = map[string][]string{
 	"cidr": {"10", "20", "bad"}, "note": {"a", "b", "c", "", "bad", "lost"}, "tags": {`{"k":"a"}`, `{"k":"b"}`, ""},
 	"size": {"s", "m", "l", "", "lost"}, "name": {"ann", "bob", "cat", "dan"}, "kind": {"x", "y", ""},
-	"value": {"a", "b", "c", "", "bad"}, "secret": {"one", "two", "three", ""}, "image": {"i", "j"}, "spec": {"a", "A", "b", ""},
+	"value": {"a", "b", "c", "", "bad"}, "secret": {"one", "two", "three", ""}, "image": {"i", "j"},
+	"spec": {"a", "A", "b", ""},
 }
 
 func value(column string, pick int) modules.Value {

@@ -23,7 +23,9 @@ func (db *database) changesOf(batch int64) (order []decide.RecordRef, by map[dec
 			}
 		}
 	}
-	order = slices.SortedFunc(maps.Keys(by), func(a, b decide.RecordRef) int { return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID)) })
+	order = slices.SortedFunc(maps.Keys(by), func(a, b decide.RecordRef) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
+	})
 	return order, by
 }
 
@@ -201,7 +203,8 @@ func (db *database) restoreBatch(b *batchRow) {
 	order, by := db.changesOf(b.id)
 	list := make([]*restoring, len(order))
 	for i, at := range order {
-		r := &restoring{at: at, changes: by[at], current: db.rows[at.Table][at.ID], image: db.image(at, by[at]), goes: by[at][0].Type == "INSERT"}
+		r := &restoring{at: at, changes: by[at], current: db.rows[at.Table][at.ID], image: db.image(at, by[at]),
+			goes: by[at][0].Type == "INSERT"}
 		r.deleted = !r.goes && slices.ContainsFunc(r.changes, func(a *auditRow) bool { return a.Type == "DELETE" })
 		if r.goes {
 			if kept, adopted := db.adopted(at, r.changes[0]); adopted {
@@ -218,7 +221,8 @@ func (db *database) restoreBatch(b *batchRow) {
 	for _, r := range list {
 		r.taken = r.deleted && r.current == nil && db.takenOver(r, list)
 	}
-	tx := &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: b.id}
+	tx := &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{},
+		taken: map[uniqueKey]bool{}, batch: b.id}
 	for _, r := range list {
 		db.restoreRecord(tx, r)
 	}
@@ -297,7 +301,8 @@ func (db *database) elsewhere(r *restoring) bool {
 		}
 	}
 	return slices.ContainsFunc(db.ops, func(op *opRow) bool {
-		return op.Record == r.at && op.Kind == decide.OpCreate && op.started >= r.changes[0].at && (op.open() || op.Result == decide.ResultOK)
+		return op.Record == r.at && op.Kind == decide.OpCreate && op.started >= r.changes[0].at &&
+			(op.open() || op.Result == decide.ResultOK)
 	})
 }
 
@@ -317,7 +322,8 @@ func (db *database) restoreRecord(tx *tx, r *restoring) {
 	case r.goes && r.current != nil:
 		key, _ := t.Key(r.current.vals)
 		tx.over[at] = nil
-		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: at.ID, Type: "DELETE", Original: masked(t, r.current.vals)}, table: t, key: key, scope: t.Scope(r.current.vals)})
+		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: at.ID, Type: "DELETE",
+			Original: masked(t, r.current.vals)}, table: t, key: key, scope: t.Scope(r.current.vals)})
 	case r.goes:
 	case r.current != nil:
 		db.restore(tx, t, r.current, r.image)
@@ -359,7 +365,8 @@ func (db *database) takeBack(tx *tx, t *modules.Table, r *restoring) {
 // begun reports whether the batch may have deleted the record's object.
 func (db *database) begun(r *restoring) bool {
 	return slices.ContainsFunc(db.ops, func(op *opRow) bool {
-		return op.Record == r.at && op.Kind == decide.OpDelete && op.started >= r.changes[0].at && op.Result != decide.ResultFailed
+		return op.Record == r.at && op.Kind == decide.OpDelete && op.started >= r.changes[0].at &&
+			op.Result != decide.ResultFailed
 	})
 }
 
@@ -392,7 +399,8 @@ func (db *database) restore(tx *tx, t *modules.Table, current *row, image module
 	if len(change) > 0 {
 		db.stage(tx, t, current.id, current.vals, vals)
 		tx.over[ref(t, current.id)] = vals
-		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: current.id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(current.vals)})
+		db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: current.id, Type: "UPDATE",
+			Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(current.vals)})
 	}
 }
 
@@ -411,7 +419,8 @@ func (db *database) adopted(at decide.RecordRef, insert *auditRow) (had modules.
 		case op.Kind == decide.OpUpdate:
 			adopted = true
 			for name, c := range op.Columns {
-				if _, earlier := had[name]; op.Result != decide.ResultFailed && !earlier && !t.Column(name).Computed && !t.Column(name).WriteOnly {
+				if _, earlier := had[name]; op.Result != decide.ResultFailed && !earlier && !t.Column(name).Computed &&
+					!t.Column(name).WriteOnly {
 					had[name] = c.From
 				}
 			}

@@ -37,7 +37,8 @@ type uniqueKey struct {
 
 func (db *database) tx(slot int) *tx {
 	if db.txs[slot] == nil {
-		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{}, taken: map[uniqueKey]bool{}, batch: db.batchOf(slot)}
+		db.txs[slot] = &tx{over: map[decide.RecordRef]modules.Row{}, shared: map[decide.RecordRef]bool{},
+			taken: map[uniqueKey]bool{}, batch: db.batchOf(slot)}
 	}
 	return db.txs[slot]
 }
@@ -155,7 +156,8 @@ func (db *database) update(tx *tx, t *modules.Table, id int64, set modules.Row) 
 		db.doubt(tx, t, id, vals)
 	}
 	db.stage(tx, t, id, old, vals)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t, change: change, key: key, scope: t.Scope(old)})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "UPDATE", Original: masked(t, original)}, table: t,
+		change: change, key: key, scope: t.Scope(old)})
 	return true
 }
 
@@ -189,7 +191,8 @@ func (db *database) astray(tx *tx) bool {
 		if !ok || r[d.column].IsNull() {
 			continue
 		}
-		parent, there := db.see(tx, decide.RecordRef{Table: registry.Table(d.Table).Column(d.column).References.Table, ID: r[d.column].Int()})
+		parent, there := db.see(tx, decide.RecordRef{Table: registry.Table(d.Table).Column(d.column).References.Table,
+			ID: r[d.column].Int()})
 		if there && parent[modules.ColumnRegion] != r[modules.ColumnRegion] {
 			return true
 		}
@@ -204,13 +207,15 @@ func (db *database) remove(tx *tx, t *modules.Table, id int64) bool {
 	if !ok || db.heldByOther(tx, at) || modes.New(db.rules).Of(t.Name, id, "") == modes.Track {
 		return false
 	}
-	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) || !db.mayWrite(tx, t, id, nil) {
+	if db.sharedByOther(tx, at) || db.named(tx, at) || db.protection.Of(at) && db.hasObject(tx, at) ||
+		!db.mayWrite(tx, t, id, nil) {
 		return false
 	}
 	key, _ := t.Key(old)
 	db.userWrite(tx, at, nil)
 	db.stage(tx, t, id, old, nil)
-	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t, key: key, scope: t.Scope(old)})
+	db.audit(tx, &auditRow{Entry: auditlog.Entry{RecordID: id, Type: "DELETE", Original: masked(t, old)}, table: t,
+		key: key, scope: t.Scope(old)})
 	return true
 }
 
@@ -289,7 +294,8 @@ func (db *database) allowed(tx *tx, t *modules.Table, id int64, vals modules.Row
 		if parent == ref(t, id) {
 			r, ok = vals, true
 		}
-		if !ok || r[modules.ColumnRegion] != vals[modules.ColumnRegion] && !moves || r[modules.ColumnAccount] != vals[modules.ColumnAccount] {
+		if !ok || r[modules.ColumnRegion] != vals[modules.ColumnRegion] && !moves ||
+			r[modules.ColumnAccount] != vals[modules.ColumnAccount] {
 			return false
 		}
 		for _, other := range db.txs {
@@ -313,7 +319,8 @@ func (db *database) userWrite(tx *tx, at decide.RecordRef, vals modules.Row) {
 		tx.taken[uniqueKey{t.Name, t.Scope(vals), key}] = true
 	}
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() && (again || before[c.Name] != vals[c.Name]) {
+		if c := &t.Columns[i]; c.References != nil && !vals[c.Name].IsNull() &&
+			(again || before[c.Name] != vals[c.Name]) {
 			tx.shared[decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}] = true
 		}
 	}
@@ -348,7 +355,9 @@ func (db *database) commitTx(tx *tx) {
 	for at := range tx.over {
 		refs = append(refs, at)
 	}
-	slices.SortFunc(refs, func(a, b decide.RecordRef) int { return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(refs, func(a, b decide.RecordRef) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
+	})
 	for _, at := range refs {
 		if vals := tx.over[at]; vals == nil {
 			delete(db.rows[at.Table], at.ID)

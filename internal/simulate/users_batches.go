@@ -46,7 +46,8 @@ func (w *world) batchPreview(a *Action, b *batchRow) {
 	}
 	for _, step := range w.report.Steps {
 		if s := step.Subject; step.Decision.Action.Pushes() && s.Follows == nil && w.db.staged[s.Ref()].batch != b.id {
-			w.violate("R21", "%v: the preview of a batch shows what is not the batch's: %s", s.Ref(), step.Decision.Action)
+			w.violate("R21", "%v: the preview of a batch shows what is not the batch's: %s", s.Ref(),
+				step.Decision.Action)
 		}
 	}
 }
@@ -121,7 +122,8 @@ func (w *world) anyLocked(b *batchRow) bool {
 // to be done.
 func (w *world) carryOut(b *batchRow, a *Action, most int) bool {
 	for n := range most {
-		of := &Action{Do: Cycle, Push: true, Seed: a.Seed + uint64(n), Faults: a.Faults, Stale: a.Stale, batch: b.id, reviewed: b.phase == "reverting"}
+		of := &Action{Do: Cycle, Push: true, Seed: a.Seed + uint64(n), Faults: a.Faults, Stale: a.Stale, batch: b.id,
+			reviewed: b.phase == "reverting"}
 		if n == 0 {
 			of.Inject = a.Inject
 		}
@@ -280,7 +282,8 @@ func (c *checker) rolledBack(batch int64) {
 		}
 		t, r := registry.Table(at.Table), c.w.db.rows[at.Table][at.ID]
 		if (r == nil) != (s.before == nil) {
-			c.w.violate("R21", "%v: after a rollback it is there: %v, and was before the batch: %v", at, r != nil, s.before != nil)
+			c.w.violate("R21", "%v: after a rollback it is there: %v, and was before the batch: %v", at, r != nil,
+				s.before != nil)
 			continue
 		}
 		if r == nil {
@@ -288,11 +291,14 @@ func (c *checker) rolledBack(batch int64) {
 		}
 		for i := range t.Columns {
 			col := &t.Columns[i]
-			if v := r.vals[col.Name]; col.References != nil && !v.IsNull() && c.w.db.rows[col.References.Table][v.Int()] == nil {
-				c.w.violate("R21", "%v: after a rollback %s leads to %s %s, which is gone", at, col.Name, col.References.Table, v)
+			if v := r.vals[col.Name]; col.References != nil && !v.IsNull() &&
+				c.w.db.rows[col.References.Table][v.Int()] == nil {
+				c.w.violate("R21", "%v: after a rollback %s leads to %s %s, which is gone", at, col.Name,
+					col.References.Table, v)
 			}
 			if !col.Computed && !col.WriteOnly && r.vals[col.Name] != s.before[col.Name] {
-				c.w.violate("R21", "%v: after a rollback %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
+				c.w.violate("R21", "%v: after a rollback %s is %q, and was %q", at, col.Name, r.vals[col.Name],
+					s.before[col.Name])
 			}
 		}
 	}
@@ -309,7 +315,8 @@ func (c *checker) tookOver(b *batchRow, at decide.RecordRef) {
 	key, named := t.Key(r.vals)
 	for of, list := range c.w.db.log {
 		for _, a := range list {
-			if named && of.Table == at.Table && a.Type == "DELETE" && a.batch != b.id && a.key == key && a.scope == t.Scope(r.vals) &&
+			if named && of.Table == at.Table && a.Type == "DELETE" && a.batch != b.id && a.key == key &&
+				a.scope == t.Scope(r.vals) &&
 				a.ID < c.w.db.log[at][0].ID && (!a.settled || a.settledAt > c.w.db.log[at][0].at) {
 				c.w.violate("R21", "%v: the batch was undone, and keeps the object of %v, which somebody else had deleted", at, of)
 			}
@@ -329,7 +336,8 @@ func (c *checker) reverted(b *batchRow) {
 		if s.batch == b.id && s.inserted {
 			c.tookOver(b, at)
 		}
-		if s.batch != b.id || s.before == nil || c.w.touched[at.Table] || c.w.db.states[at] != nil || c.resolved(at, "cloud") {
+		if s.batch != b.id || s.before == nil || c.w.touched[at.Table] || c.w.db.states[at] != nil ||
+			c.resolved(at, "cloud") {
 			continue
 		}
 		t, r := registry.Table(at.Table), c.w.db.rows[at.Table][at.ID]
@@ -340,23 +348,31 @@ func (c *checker) reverted(b *batchRow) {
 		// What had not reached the cloud before the batch meets it now.
 		changes := slices.Clone(c.w.db.log[at])
 		first := slices.IndexFunc(changes, func(a *auditRow) bool { return a.batch == b.id })
-		if first > 0 && slices.ContainsFunc(changes[:first], func(a *auditRow) bool { return !a.settled || a.settledAt > changes[first].at }) {
+		if first > 0 && slices.ContainsFunc(changes[:first], func(a *auditRow) bool {
+			return !a.settled || a.settledAt > changes[first].at
+		}) {
 			continue
 		}
 		// What is made anew chooses anew what nobody says.
-		anew := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { return op.Record == at && op.Kind == decide.OpCreate })
+		anew := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool {
+			return op.Record == at && op.Kind == decide.OpCreate
+		})
 		for i := range t.Columns {
 			col := &t.Columns[i]
 			if anew && s.before[col.Name].IsNull() {
 				continue
 			}
 			// What the object names has a record by now.
-			written := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool { _, of := op.Columns[col.Name]; return op.Record == at && of })
+			written := slices.ContainsFunc(c.w.db.ops, func(op *opRow) bool {
+				_, of := op.Columns[col.Name]
+				return op.Record == at && of
+			})
 			if col.References != nil && s.before[col.Name].IsNull() && !written {
 				continue
 			}
 			if !col.Computed && !col.WriteOnly && !col.Same(r.vals[col.Name], s.before[col.Name]) {
-				c.w.violate("R21", "%v: the batch was undone: %s is %q, and was %q", at, col.Name, r.vals[col.Name], s.before[col.Name])
+				c.w.violate("R21", "%v: the batch was undone: %s is %q, and was %q", at, col.Name, r.vals[col.Name],
+					s.before[col.Name])
 			}
 		}
 	}

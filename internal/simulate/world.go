@@ -62,7 +62,9 @@ func (w *world) trace(format string, args ...any) {
 }
 
 func newWorld(s *Schedule) *world {
-	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, events: s.Events, watched: s.Events && s.Seed%3 > 0, trackedTables: map[string]bool{}, touched: map[string]bool{}, importedOnce: map[string]bool{}, listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
+	w := &world{now: time.Hour, constrained: s.Constrained, slow: s.Slow, events: s.Events, watched: s.Events &&
+		s.Seed%3 > 0, trackedTables: map[string]bool{}, touched: map[string]bool{}, importedOnce: map[string]bool{},
+		listedOnce: map[objectKey]int{}, deniedOnce: map[objectKey]bool{}}
 	w.db, w.cloud = newDatabase(w), newCloud(w)
 	w.check = newChecker(w)
 	w.db.limits.Max, w.db.limits.Ratio = s.MaxDeletes, s.Ratio
@@ -357,7 +359,8 @@ func (w *world) cloudCreate(a *Action) {
 		switch {
 		case c.Computed:
 		case c.References != nil:
-			if parents := w.cloud.all(registry.Table(c.References.Table)); len(parents) > 0 && (c.Required || a.C%2 == 0) {
+			if parents := w.cloud.all(registry.Table(c.References.Table)); len(parents) > 0 &&
+				(c.Required || a.C%2 == 0) {
 				o := parents[a.B%len(parents)]
 				if c.Required {
 					scope = o.scope

@@ -19,7 +19,8 @@ func (db *database) begin(lease store.Lease, call decide.Intent) (int64, error) 
 		return 0, store.ErrLeaseLost
 	}
 	if lease.Batch != 0 && db.batches[lease.Batch] == nil || db.stagedElsewhere(call.Record, lease.Batch) ||
-		call.Record.ID == 0 && db.keyElsewhere(uniqueKey{call.Record.Table, call.Scope, call.Key}, lease.Batch) || lease.Rules != "" && lease.Rules != db.ruled() {
+		call.Record.ID == 0 && db.keyElsewhere(uniqueKey{call.Record.Table, call.Scope, call.Key}, lease.Batch) ||
+		lease.Rules != "" && lease.Rules != db.ruled() {
 		return 0, store.ErrRefused
 	}
 	rules, columns := modes.New(db.rules), []string{""}
@@ -92,7 +93,9 @@ func (db *database) finish(lease store.Lease, outcomes []store.Outcome) error {
 			op.Result = o.Result
 			if o.ByName {
 				op.Columns = maps.Clone(op.Columns)
-				maps.DeleteFunc(op.Columns, func(name string, _ decide.ValueChange) bool { return o.Subject.Table.Column(name).WriteOnly })
+				maps.DeleteFunc(op.Columns, func(name string, _ decide.ValueChange) bool {
+					return o.Subject.Table.Column(name).WriteOnly
+				})
 			}
 			if o.Object != nil {
 				if k, ok := o.Subject.Table.Key(o.Object); ok {
@@ -141,7 +144,8 @@ func (db *database) recordCreated(o store.Outcome) {
 			db.deposed[known].record = o.Subject.RecordID
 		} else {
 			db.deposed = append(db.deposed, &deposedRow{
-				State: decide.State{Name: decide.StateReplacing, Binding: decide.Binding{Identity: decide.IdentityOf(t, o.Subject.Object)}},
+				State: decide.State{Name: decide.StateReplacing,
+					Binding: decide.Binding{Identity: decide.IdentityOf(t, o.Subject.Object)}},
 				table: t, scope: o.Subject.Scope, key: key, record: o.Subject.RecordID, next: db.w.now,
 			})
 			db.wrote("deposed object")
@@ -221,7 +225,8 @@ func (db *database) pull(lease store.Lease, pulls []store.Pull, between func() e
 	results := make([]store.PullResult, len(pulls))
 	for from := 0; from < len(pulls); {
 		to := from + 1
-		for to < len(pulls) && pulls[to].Subject.Table == pulls[from].Subject.Table && pulls[to].Action == pulls[from].Action {
+		for to < len(pulls) && pulls[to].Subject.Table == pulls[from].Subject.Table &&
+			pulls[to].Action == pulls[from].Action {
 			to++
 		}
 		if from > 0 {
@@ -275,7 +280,8 @@ func (db *database) leaving(t *modules.Table, old, vals modules.Row) bool {
 			continue
 		}
 		at := decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}
-		if parent := db.rows[at.Table][at.ID]; parent != nil && parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.going(at) {
+		if parent := db.rows[at.Table][at.ID]; parent != nil &&
+			parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.going(at) {
 			return true
 		}
 	}
@@ -401,7 +407,8 @@ func (db *database) settle(settlements []store.Settlement) {
 			for _, g := range db.deposed {
 				if g.table == sub.Table && g.scope == sub.Scope && g.key == key {
 					st := s.State
-					g.State = decide.State{Name: st.Name, Message: st.Message, Code: st.Code, Review: st.Review, Attempts: st.Attempts, Binding: decide.Binding{Identity: g.Identity, SeenGoing: st.SeenGoing}}
+					g.State = decide.State{Name: st.Name, Message: st.Message, Code: st.Code, Review: st.Review,
+						Attempts: st.Attempts, Binding: decide.Binding{Identity: g.Identity, SeenGoing: st.SeenGoing}}
 					g.next = db.next(st)
 					db.wrote("deposed object state")
 				}

@@ -21,7 +21,8 @@ type Hints interface {
 	Looked(ctx context.Context, lease Lease, looked []Look, listed []ListedPlace) error
 	// Named returns the scope's records that have one of the values in a column, both in
 	// cloud terms. A column that several records may have the same value in has several.
-	Named(ctx context.Context, table *modules.Table, scope modules.Scope, column string, values []string) ([]Named, error)
+	Named(ctx context.Context, table *modules.Table, scope modules.Scope, column string,
+		values []string) ([]Named, error)
 }
 
 // MaxHints is how many hints are looked into at once, MaxHintsDue of how many that are due

@@ -46,12 +46,13 @@ type Report struct {
 	Failed  int
 	Errors  []RecordError // capped at MaxErrors
 	Steps   []decide.Step // of a read-only cycle
-	Refused []string      // what will certainly not be done of what a strict cycle was to do, and why; it has done nothing then
-	Stopped string        // why R7, R27 or R28 stopped the cycle, "" if none did
-	Held    bool          // nothing was done about the account (R27)
-	More    bool          // there may be more to do at once, by another cycle
-	List    bool          // events hint at what a full cycle has to list
-	Locked  bool          // something is to be done with tables that are locked
+	// what will certainly not be done of what a strict cycle was to do, and why; it has done nothing then
+	Refused []string
+	Stopped string // why R7, R27 or R28 stopped the cycle, "" if none did
+	Held    bool   // nothing was done about the account (R27)
+	More    bool   // there may be more to do at once, by another cycle
+	List    bool   // events hint at what a full cycle has to list
+	Locked  bool   // something is to be done with tables that are locked
 }
 
 // MaxErrors bounds the errors a report carries.

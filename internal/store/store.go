@@ -51,7 +51,8 @@ type Subjects interface {
 	// the objects that replacements have left to be deleted, as subjects without
 	// record: those of the records that the batch has staged or, for batch 0, of those
 	// that none has (R21). What backs off is among them, with State.Due false.
-	Due(ctx context.Context, account string, batch int64) (records []decide.RecordRef, deposed []*decide.Subject, err error)
+	Due(ctx context.Context, account string, batch int64) (records []decide.RecordRef,
+		deposed []*decide.Subject, err error)
 	// Load returns the subjects of records, without their objects. A record
 	// that neither exists nor has anything pending is left out.
 	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
@@ -59,7 +60,8 @@ type Subjects interface {
 	// consistency window: engines had found their objects in the cloud. What an engine
 	// inserts itself is settled at once.
 	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
-	// Creations returns how many calls to create objects the intent log has for each of the records, of those that the cloud
+	// Creations returns how many calls to create objects the intent log has for each of the records, of those that the
+	// cloud
 	// took, and whose end is known, well or not: a call that it refused at once leaves the token for the next. Records
 	// without any are left out.
 	Creations(ctx context.Context, table string, ids []int64) (map[int64]int64, error)

@@ -194,9 +194,11 @@ func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.
 // listed notes that a listing came to its end, but for what may not be read, and reports
 // whether something may not that might before.
 func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (news bool) {
-	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil || !unread.Whole(),
+	ended := store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Complete: unread == nil ||
+		!unread.Whole(),
 		// What events have told is no reason to list more often.
-		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0, Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
+		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0,
+		Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
 		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied
@@ -209,7 +211,8 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 // is denied is no error of every cycle.
 func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
 	said := c.cadence.known[place{l.table.Name, l.scope}].Denied
-	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules, Denied: err.Error(),
+	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules,
+		Denied: err.Error(),
 		Within: c.cadence.within[l.table.Name].digest()})
 	return said != err.Error()
 }
@@ -224,7 +227,9 @@ func (d *cadence) fail(at place, err error) {
 func (d *cadence) end(l store.Listing) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	if i := slices.IndexFunc(d.ended, func(e store.Listing) bool { return e.Table == l.Table && e.Scope == l.Scope }); i >= 0 {
+	if i := slices.IndexFunc(d.ended, func(e store.Listing) bool {
+		return e.Table == l.Table && e.Scope == l.Scope
+	}); i >= 0 {
 		d.ended[i] = l
 		return
 	}
@@ -253,7 +258,9 @@ func (c *cycle) misses(t *modules.Table, scope modules.Scope, cloud, object modu
 		}
 		at := place{parent.Name, within(parent, scope)}
 		d.lock.Lock()
-		if !d.due[at] && !slices.ContainsFunc(d.ended, func(e store.Listing) bool { return e.Table == at.table && e.Scope == at.scope }) {
+		if !d.due[at] && !slices.ContainsFunc(d.ended, func(e store.Listing) bool {
+			return e.Table == at.table && e.Scope == at.scope
+		}) {
 			if d.missing == nil {
 				d.missing, d.lacking = map[place]bool{}, map[place]bool{}
 			}

@@ -28,13 +28,16 @@ func TestDue(t *testing.T) {
 		"other rules hold":                   {store.Listing{Age: time.Second, Quiet: never, Rules: "older"}, 0, true},
 		"the clock was put back":             {store.Listing{Age: -time.Hour, Quiet: 0}, 0, true},
 		"is denied":                          {store.Listing{Age: time.Minute, Quiet: 0, Denied: "no"}, 0, false},
-		"is denied in part":                  {store.Listing{Age: time.Minute, Quiet: 0, Denied: "no", Partly: true}, 0, true},
-		"is denied, and was a while ago":     {store.Listing{Age: limit, Quiet: 0, Denied: "no"}, 0, true},
-		"after a long cycle":                 {store.Listing{Age: 3 * time.Minute, Quiet: time.Minute}, 2 * time.Minute, false},
-		"after a long cycle, bound":          {store.Listing{Age: limit, Quiet: time.Minute}, 2 * time.Minute, true},
-		"after a very long cycle":            {store.Listing{Age: limit, Quiet: time.Minute}, limit, false},
-		"after a very long cycle, later":     {store.Listing{Age: 2 * limit, Quiet: time.Minute}, limit, true},
-		"after a long cycle, other rules":    {store.Listing{Age: time.Second, Quiet: never, Rules: "older"}, limit, true},
+		"is denied in part": {store.Listing{Age: time.Minute, Quiet: 0, Denied: "no", Partly: true}, 0,
+			true},
+		"is denied, and was a while ago": {store.Listing{Age: limit, Quiet: 0, Denied: "no"}, 0, true},
+		"after a long cycle": {store.Listing{Age: 3 * time.Minute, Quiet: time.Minute},
+			2 * time.Minute, false},
+		"after a long cycle, bound":      {store.Listing{Age: limit, Quiet: time.Minute}, 2 * time.Minute, true},
+		"after a very long cycle":        {store.Listing{Age: limit, Quiet: time.Minute}, limit, false},
+		"after a very long cycle, later": {store.Listing{Age: 2 * limit, Quiet: time.Minute}, limit, true},
+		"after a long cycle, other rules": {store.Listing{Age: time.Second, Quiet: never, Rules: "older"},
+			limit, true},
 	} {
 		if got := due(&c.listing, "", limit, c.rest); got != c.want {
 			t.Errorf("%s: due %v, want %v", what, got, c.want)
@@ -45,8 +48,10 @@ func TestDue(t *testing.T) {
 	}
 	// Regions take turns.
 	turns := map[bool]int{}
-	for _, region := range []string{"us-east-1", "us-east-2", "us-west-1", "us-west-2", "eu-west-1", "eu-west-2", "eu-central-1", "ap-south-1"} {
-		turns[due(&store.Listing{Scope: modules.Scope{Region: region}, Age: 9 * time.Minute, Quiet: never}, "", limit, 0)]++
+	for _, region := range []string{"us-east-1", "us-east-2", "us-west-1", "us-west-2", "eu-west-1", "eu-west-2",
+		"eu-central-1", "ap-south-1"} {
+		turns[due(&store.Listing{Scope: modules.Scope{Region: region}, Age: 9 * time.Minute, Quiet: never}, "",
+			limit, 0)]++
 	}
 	if turns[true] == 0 || turns[false] == 0 {
 		t.Errorf("after nine minutes of ten: %v", turns)
@@ -62,7 +67,8 @@ func TestTurnsOfObjects(t *testing.T) {
 		{Name: "account", Type: modules.TypeText, Doc: "Account.", Identity: true},
 		{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true, Required: true, CreateOnly: true}}}
 	at := place{"thing", modules.Scope{Account: "a"}}
-	registry, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "Things.", Resources: []modules.Resource{turner{table: table}}})
+	registry, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "Things.",
+		Resources: []modules.Resource{turner{table: table}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +130,9 @@ func TestLater(t *testing.T) {
 	t.Parallel()
 	table := &modules.Table{Name: "file"}
 	for what, known := range map[string]*laterKnown{
-		"by key":    {within: map[string]bool{"a": true, "b": true}},
-		"by record": {within: map[string]bool{"1": true, "2": true}, records: map[string]string{"a": "1", "b": "2", "empty": "3"}},
+		"by key": {within: map[string]bool{"a": true, "b": true}},
+		"by record": {within: map[string]bool{"1": true, "2": true},
+			records: map[string]string{"a": "1", "b": "2", "empty": "3"}},
 	} {
 		l := &later{left: map[string]bool{}, known: func(context.Context) *laterKnown { return known }}
 		postponed := l.unless(t.Context(), func(parent string) bool { return parent == "b" })

@@ -70,11 +70,15 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 		b := ops[before]
 		on := b.Subject.Ref()
 		if b.ending == postponed || b.succeeded() && b.Partial() {
-			r.ending, r.waiting = postponed, decide.Waiting{Subject: r.Subject, On: on, Reason: fmt.Sprintf("waits for %s %d, which is not complete yet", on.Table, on.ID)}
+			r.ending, r.waiting = postponed,
+				decide.Waiting{Subject: r.Subject, On: on,
+					Reason: fmt.Sprintf("waits for %s %d, which is not complete yet", on.Table, on.ID)}
 			return
 		}
 		if !b.succeeded() {
-			r.ending, r.waiting = blocked, decide.Waiting{Subject: r.Subject, On: on, Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
+			r.ending, r.waiting = blocked,
+				decide.Waiting{Subject: r.Subject, On: on,
+					Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
 			return
 		}
 	}
@@ -85,7 +89,8 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 		}
 	}
 	object, err := c.traced(ctx, j, func(ctx context.Context) (modules.Row, error) { return c.send(ctx, r, ops, j) })
-	if err != nil && j.err != nil && len(j.ids) == 0 && (errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
+	if err != nil && j.err != nil && len(j.ids) == 0 &&
+		(errors.Is(j.err, store.ErrRefused) || errors.Is(j.err, store.ErrLeaseLost)) {
 		r.ending = refused
 		return
 	}
@@ -99,9 +104,12 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 	c.fail(r, err)
 }
 
-// newToken returns the token of a creation. What users ask for has one that follows from what they asked and from how many
-// creations for the record have ended, so that a database that has gone back to before the creation finds the object again
-// when it asks for it once more (R30). After one that the cloud refused it is another: the cloud would refuse it again (AWS
+// newToken returns the token of a creation. What users ask for has one that follows from what they asked and from how
+// many
+// creations for the record have ended, so that a database that has gone back to before the creation finds the object
+// again
+// when it asks for it once more (R30). After one that the cloud refused it is another: the cloud would refuse it again
+// (AWS
 // Cloud Control API User Guide, "Managing resource operation requests": a token is remembered for 36 hours).
 func (c *cycle) newToken(r *running) string {
 	change := r.Subject.Change
@@ -109,13 +117,15 @@ func (c *cycle) newToken(r *running) string {
 		return uuid.NewString()
 	}
 	audit, at := change.Latest(), change.At
-	if replays, _ := r.Subject.Replays(); replays { // as it was asked for in the time that is not there any more, whatever was written since
+	// as it was asked for in the time that is not there any more, whatever was written since
+	if replays, _ := r.Subject.Replays(); replays {
 		audit, at = change.Newest(c.settings.WentBack.Audit)
 	}
 	return c.token(r.Subject, r.Replaces, audit, at, r.made)
 }
 
-// token returns the token of a creation for a record whose newest audit row was that, written then, and for which so many
+// token returns the token of a creation for a record whose newest audit row was that, written then, and for which so
+// many
 // have ended. One that replaces an object has another for each object that it replaces.
 func (c *cycle) token(s *decide.Subject, replaces bool, audit, at, made int64) string {
 	installation, _ := uuid.Parse(c.settings.Installation)
@@ -150,9 +160,11 @@ func (c *cycle) readCreations(ctx context.Context, ops map[*decide.Op]*running) 
 }
 
 // traced sends within a span of the operation.
-func (c *cycle) traced(ctx context.Context, j *journal, send func(context.Context) (modules.Row, error)) (object modules.Row, err error) {
+func (c *cycle) traced(ctx context.Context, j *journal,
+	send func(context.Context) (modules.Row, error)) (object modules.Row, err error) {
 	in := &j.intent
-	ctx, end := c.span(ctx, string(in.Kind)+" "+in.Record.Table, &err, append(ofPlace(in.Record.Table, in.Scope), attrRecord.Int64(in.Record.ID))...)
+	ctx, end := c.span(ctx, string(in.Kind)+" "+in.Record.Table, &err,
+		append(ofPlace(in.Record.Table, in.Scope), attrRecord.Int64(in.Record.ID))...)
 	defer end()
 	object, err = send(ctx)
 	c.annotate(ctx, attrOperation.Int64Slice(j.ids))
@@ -220,12 +232,14 @@ func (r *running) want(ops map[*decide.Op]*running) modules.Row {
 			continue
 		}
 		key := s.RefKeys[col.Name]
-		if key.IsNull() && r.Kind == decide.OpUpdate && ref.Table == s.Table.Name && want[col.Name].Int() == s.RecordID {
+		if key.IsNull() && r.Kind == decide.OpUpdate && ref.Table == s.Table.Name &&
+			want[col.Name].Int() == s.RecordID {
 			key = s.Cloud[ref.Key] // itself: its row may not say yet what it is called
 		}
 		for _, before := range r.After {
 			b := ops[before]
-			if b.Kind == decide.OpCreate && b.Subject.Table.Name == ref.Table && b.Subject.RecordID == want[col.Name].Int() {
+			if b.Kind == decide.OpCreate && b.Subject.Table.Name == ref.Table &&
+				b.Subject.RecordID == want[col.Name].Int() {
 				key = b.created[ref.Key]
 			}
 		}

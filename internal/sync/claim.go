@@ -106,7 +106,8 @@ func (c *cycle) adopted(ctx context.Context, s *decide.Subject, found store.Matc
 
 // claimOf returns the claim of a record, found by its row, to the object of that
 // identity; none if it does not stand for the object.
-func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match, identity modules.Row) (decide.Claim, error) {
+func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match,
+	identity modules.Row) (decide.Claim, error) {
 	id := found.Record.ID
 	if !found.Pending && !found.Remembered {
 		return decide.Claim{By: id}, nil

@@ -44,7 +44,9 @@ type cycle struct {
 }
 
 func newCycle(e *Reconciler, lease store.Lease, kind store.Kind) *cycle {
-	return &cycle{Reconciler: e, lease: lease, kind: kind, waited: !e.Patient, doubts: newDoubts(), destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{}, hinted: map[place][]*hint{}, preempt: newPreemption()}
+	return &cycle{Reconciler: e, lease: lease, kind: kind, waited: !e.Patient, doubts: newDoubts(),
+		destroyed: decide.Tally{}, gone: decide.Gone{}, refused: map[decide.RecordRef]bool{},
+		hinted: map[place][]*hint{}, preempt: newPreemption()}
 }
 
 // Cycle makes the account's cloud and tables equal as far as it can, and
@@ -97,7 +99,9 @@ func (c *cycle) run(ctx context.Context) error {
 			return err
 		}
 		// What is listed as well is decided by the listing.
-		steps = slices.DeleteFunc(steps, func(step decide.Step) bool { return c.lists(place{step.Subject.Table.Name, step.Subject.Scope}) })
+		steps = slices.DeleteFunc(steps, func(step decide.Step) bool {
+			return c.lists(place{step.Subject.Table.Name, step.Subject.Scope})
+		})
 		steps = append(steps, listed...)
 		if err := c.endHinted(ctx); err != nil {
 			return err
@@ -200,7 +204,9 @@ func newest(steps []decide.Step, due []*decide.Subject) []decide.Step {
 	for _, s := range due {
 		again[s.Ref()] = again[s.Ref()] || !s.Deposed
 	}
-	return slices.DeleteFunc(steps, func(step decide.Step) bool { return step.Subject.RecordID != 0 && again[step.Subject.Ref()] })
+	return slices.DeleteFunc(steps, func(step decide.Step) bool {
+		return step.Subject.RecordID != 0 && again[step.Subject.Ref()]
+	})
 }
 
 // pushMeanwhile does what a push cycle does, under the lease of this cycle and

@@ -56,7 +56,10 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, identify, recover, look, named, list, cadence, within, preempt, match, snapshot, claim, observe, decide,
+//	cycle, prepare, identify, recover, look, named, list, cadence, within, preempt, match, snapshot, claim, observe,
+//
+// decide,
+//
 //	follow, pull, plan, guard, apply, call, outcome, settle, subject, doubt, catalog,
 //	report, span, engine
 //

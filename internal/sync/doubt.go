@@ -20,7 +20,8 @@ type doubts struct {
 }
 
 func newDoubts() doubts {
-	return doubts{unknown: map[decide.RecordRef]bool{}, again: map[decide.RecordRef][]decide.Intent{}, held: map[place]bool{}}
+	return doubts{unknown: map[decide.RecordRef]bool{}, again: map[decide.RecordRef][]decide.Intent{},
+		held: map[place]bool{}}
 }
 
 // undecided leaves a record alone for this cycle, since a creation of it may

@@ -73,7 +73,8 @@ func (c *cycle) runErrand(ctx context.Context, e *Errand) (err error) {
 
 // meanwhile runs another cycle under the lease of this one, between two pages of its listing,
 // which it changes accordingly.
-func (c *cycle) meanwhile(ctx context.Context, engine *Reconciler, lease store.Lease, kind store.Kind) (store.Report, error) {
+func (c *cycle) meanwhile(ctx context.Context, engine *Reconciler, lease store.Lease,
+	kind store.Kind) (store.Report, error) {
 	// What was read before anything is written now.
 	for l := range c.preempt.listings {
 		if err := l.match(ctx); err != nil {
@@ -96,7 +97,8 @@ func (c *cycle) meanwhile(ctx context.Context, engine *Reconciler, lease store.L
 	// What was written earlier remains known, however long this took: what is on
 	// its way from the cloud may have been read before.
 	c.recent.Merge(other.recent)
-	outdated := other.lease.Rules != c.lease.Rules || !reflect.DeepEqual(c.settings.Rules, other.settings.Rules) || c.settings.HoldConflicts != other.settings.HoldConflicts
+	outdated := other.lease.Rules != c.lease.Rules || !reflect.DeepEqual(c.settings.Rules, other.settings.Rules) ||
+		c.settings.HoldConflicts != other.settings.HoldConflicts
 	c.preempt.pushed(other.preempt.touched, outdated)
 	c.settings, c.lease.Rules = other.settings, other.lease.Rules
 	return report, nil

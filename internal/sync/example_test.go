@@ -37,7 +37,8 @@ func (c *cloud) Get(_ context.Context, asked modules.GetRequest) ([]modules.Obse
 func (c *cloud) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
 	return m.Want, m.Permit.Do(ctx, modules.Call{Service: "Example", Action: "Create"}, func(modules.Entry) error {
 		fmt.Println("created:", m.Want["name"], m.Want["value"])
-		c.objects[m.Want["name"].String()] = modules.Row{"name": m.Want["name"], "kind": m.Want["kind"], "value": m.Want["value"]}
+		c.objects[m.Want["name"].String()] = modules.Row{"name": m.Want["name"], "kind": m.Want["kind"],
+			"value": m.Want["value"]}
 		return nil
 	})
 }
@@ -61,7 +62,7 @@ func (c *cloud) Delete(ctx context.Context, m modules.Mutation) error {
 
 // A record is pushed; what then changes in the cloud is pulled. The store is the
 // simulated one, in which people do what they do in SQL.
-func ExampleEngine_Cycle() {
+func ExampleReconciler_Cycle() {
 	ctx, people := context.Background(), simulate.NewStore()
 	world := &cloud{objects: map[string]modules.Row{}}
 	for _, t := range simulate.Tables() {
@@ -69,7 +70,8 @@ func ExampleEngine_Cycle() {
 			world.table = t
 		}
 	}
-	registry, err := modules.NewRegistry(&modules.Module{Name: "example", Version: 1, Doc: "Names.", Resources: []modules.Resource{world}})
+	registry, err := modules.NewRegistry(&modules.Module{Name: "example", Version: 1, Doc: "Names.",
+		Resources: []modules.Resource{world}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -91,7 +93,8 @@ func ExampleEngine_Cycle() {
 		}
 	}
 
-	_, _, err = people.Insert(ctx, 0, "name", 0, modules.Row{"account": modules.Text("acct"), "name": modules.Text("jobs"), "value": modules.Text("a")})
+	_, _, err = people.Insert(ctx, 0, "name", 0,
+		modules.Row{"account": modules.Text("acct"), "name": modules.Text("jobs"), "value": modules.Text("a")})
 	if err != nil {
 		fmt.Println(err)
 	}

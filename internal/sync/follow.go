@@ -28,8 +28,9 @@ func (c *cycle) newFollowers(steps []decide.Step) *followers {
 	if left {
 		c.report.locked()
 	}
-	f := &followers{c: c, steps: steps, at: map[decide.RecordRef]int{}, asked: map[decide.RecordRef]bool{}, fetched: map[decide.RecordRef]bool{},
-		kept: map[decide.RecordRef]decide.Decision{}}
+	f := &followers{c: c, steps: steps, at: map[decide.RecordRef]int{}, asked: map[decide.RecordRef]bool{},
+		fetched: map[decide.RecordRef]bool{},
+		kept:    map[decide.RecordRef]decide.Decision{}}
 	for i, step := range steps {
 		f.at[step.Subject.Ref()] = i
 	}
@@ -53,7 +54,8 @@ func (f *followers) replaced() map[string][]int64 {
 
 // load loads the dependents of the replaced records that are not among the steps,
 // and returns by which columns each dependent may name one of those.
-func (f *followers) load(ctx context.Context, replaced map[string][]int64) (fresh []*decide.Subject, dangling map[decide.RecordRef][]string, err error) {
+func (f *followers) load(ctx context.Context, replaced map[string][]int64) (fresh []*decide.Subject,
+	dangling map[decide.RecordRef][]string, err error) {
 	dangling = map[decide.RecordRef][]string{}
 	for _, table := range slices.Sorted(maps.Keys(replaced)) {
 		refs, err := f.c.Store.Dependents(ctx, table, replaced[table])
@@ -104,7 +106,8 @@ func (f *followers) wait(held *decide.Subject, table string, replaced map[string
 		i := f.at[at]
 		replaced[table] = slices.DeleteFunc(replaced[table], func(id int64) bool { return id == at.ID })
 		f.c.waits = append(f.c.waits, decide.Waiting{Subject: f.steps[i].Subject, On: held.Ref(),
-			Reason: fmt.Sprintf("waits for %s %d, which refers to it and is staged in batch %d", held.Table.Name, held.RecordID, held.Batch)})
+			Reason: fmt.Sprintf("waits for %s %d, which refers to it and is staged in batch %d", held.Table.Name,
+				held.RecordID, held.Batch)})
 		f.steps[i].Decision = decide.Decision{}
 	}
 }
@@ -122,7 +125,8 @@ func columnsTo(t *modules.Table, table string) (names []string) {
 // decide adds the fresh subjects to the steps, and decides anew about the records
 // that depend on a replaced one: their references dangle as soon as that has another
 // object.
-func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64, dangling map[decide.RecordRef][]string) {
+func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64,
+	dangling map[decide.RecordRef][]string) {
 	for _, s := range fresh {
 		f.fetched[s.Ref()] = true
 		f.at[s.Ref()] = len(f.steps)
@@ -138,7 +142,8 @@ func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64,
 			s.Follows = map[string]bool{}
 		}
 		for _, name := range columns {
-			if s.Record != nil && slices.Contains(replaced[s.Table.Column(name).References.Table], s.Record.Row[name].Int()) {
+			if s.Record != nil && slices.Contains(replaced[s.Table.Column(name).References.Table],
+				s.Record.Row[name].Int()) {
 				s.Follows[name] = true
 			}
 		}
@@ -159,7 +164,8 @@ func (f *followers) keep() {
 				continue
 			}
 			for name := range step.Subject.Follows {
-				if at, replaced := f.replacedBy(step.Subject, name); replaced && step.Subject.Table.Column(name).CreateOnly {
+				if at, replaced := f.replacedBy(step.Subject, name); replaced &&
+					step.Subject.Table.Column(name).CreateOnly {
 					of := f.steps[at].Subject.Ref()
 					f.kept[of] = f.steps[at].Decision.KeptFor(step.Subject)
 					f.steps[at].Decision, changed = f.kept[of], true

@@ -8,9 +8,11 @@ import (
 	"iasql/internal/modules"
 )
 
-// created returns what a read has to know of objects that were just created, and not seen since; nil if none was: what the
+// created returns what a read has to know of objects that were just created, and not seen since; nil if none was: what
+// the
 // creation was told is not read again. What is read of the object shows that it is there.
-func created(scope modules.Scope, subjects []*decide.Subject, identities []modules.Row) func(modules.Row) (modules.Row, bool) {
+func created(scope modules.Scope, subjects []*decide.Subject, identities []modules.Row) func(modules.Row) (modules.Row,
+	bool) {
 	byKey := map[string]modules.Row{}
 	for i, s := range subjects {
 		sent := s.JustCreated()
@@ -49,7 +51,8 @@ var errTooMany = errors.New("there are too many objects to enumerate them")
 
 // untaken returns the identities that are to be read: all but those that records are to be created for whose names are
 // not taken, where there are many. That an object of the name is made at the same moment the creation itself finds out.
-func (c *cycle) untaken(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row) []modules.Row {
+func (c *cycle) untaken(ctx context.Context, scope modules.Scope, subjects []*decide.Subject,
+	identities []modules.Row) []modules.Row {
 	t := subjects[0].Table
 	names, ok := c.Registry.Resource(t.Name).(modules.Enumerator)
 	if !ok || t.Creation != modules.ByName || !names.Enumerates() {

@@ -35,9 +35,10 @@ func (r *names) Enumerate(_ context.Context, _ modules.Scope, page func([]module
 // where enumerating fails or would cost more, all are.
 func TestUntaken(t *testing.T) {
 	t.Parallel()
-	table := &modules.Table{Name: "thing", Doc: "Things.", Provider: "aws", Creation: modules.ByName, Columns: []modules.Column{
-		{Name: "account", Type: modules.TypeText, Doc: "Account.", Required: true, CreateOnly: true},
-		{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true, Required: true, CreateOnly: true}}}
+	table := &modules.Table{Name: "thing", Doc: "Things.", Provider: "aws", Creation: modules.ByName,
+		Columns: []modules.Column{
+			{Name: "account", Type: modules.TypeText, Doc: "Account.", Required: true, CreateOnly: true},
+			{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true, Required: true, CreateOnly: true}}}
 	others := func(n int) (all []string) {
 		for i := range n {
 			all = append(all, fmt.Sprint("other", i))
@@ -50,14 +51,16 @@ func TestUntaken(t *testing.T) {
 		err      error
 		read     int
 	}{
-		"none is taken":              {n: 30, read: 0},
-		"two are taken":              {n: 30, there: []string{"n3", "n7", "x"}, read: 2},
-		"some were tried before":     {n: 30, known: 5, read: 5},
-		"a few":                      {n: 5, read: 5},
-		"it may not be listed":       {n: 30, err: &modules.Error{Class: modules.Denied, Code: "AccessDenied"}, read: 30},
+		"none is taken":          {n: 30, read: 0},
+		"two are taken":          {n: 30, there: []string{"n3", "n7", "x"}, read: 2},
+		"some were tried before": {n: 30, known: 5, read: 5},
+		"a few":                  {n: 5, read: 5},
+		"it may not be listed": {n: 30, err: &modules.Error{Class: modules.Denied, Code: "AccessDenied"},
+			read: 30},
 		"there are very many others": {n: 30, there: others(30*leastOfPage + 1), read: 30},
 	} {
-		registry, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "Things.", Resources: []modules.Resource{&names{table: table, there: c.there, err: c.err}}})
+		registry, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "Things.",
+			Resources: []modules.Resource{&names{table: table, there: c.there, err: c.err}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +69,8 @@ func TestUntaken(t *testing.T) {
 		var identities []modules.Row
 		for i := range c.n {
 			row := modules.Row{"name": modules.Text(fmt.Sprint("n", i))}
-			s := &decide.Subject{Table: table, RecordID: int64(i + 1), Record: &decide.Record{Row: row}, Change: &auditlog.Change{AuditIDs: []int64{1}, Insert: true}}
+			s := &decide.Subject{Table: table, RecordID: int64(i + 1), Record: &decide.Record{Row: row},
+				Change: &auditlog.Change{AuditIDs: []int64{1}, Insert: true}}
 			if i < c.known {
 				s.State = &decide.State{Name: decide.StateCreatingFailed}
 			}

@@ -31,7 +31,8 @@ func (c *cycle) guard(ctx context.Context, plan decide.Plan) (stop bool, err err
 	settlements := make([]store.Settlement, 0, len(plan.Ops))
 	for _, op := range plan.Ops {
 		if op.Destroys() && op.Subject.RecordID != 0 {
-			settlements = append(settlements, store.Settlement{Subject: op.Subject, State: op.Stopped(why), Limits: &c.settings.Deletes})
+			settlements = append(settlements,
+				store.Settlement{Subject: op.Subject, State: op.Stopped(why), Limits: &c.settings.Deletes})
 		}
 	}
 	return true, c.Store.Settle(ctx, c.lease, settlements)

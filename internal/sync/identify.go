@@ -20,7 +20,8 @@ func (c *cycle) pushesNothing() string {
 	case c.PullOnly:
 		return "this engine was started with --read-only"
 	case c.settings.Restored != "":
-		return c.settings.Restored + "; look at what is pending, SELECT iasql_confirm('restored', dry_run => true), and then SELECT iasql_confirm('restored')"
+		return c.settings.Restored + "; look at what is pending, SELECT iasql_confirm('restored', dry_run => true), " +
+			"and then SELECT iasql_confirm('restored')"
 	}
 	return ""
 }

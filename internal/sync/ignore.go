@@ -49,7 +49,8 @@ func (i *ignored) whole(registry *modules.Registry, s *decide.Subject) string {
 	for n := range s.Table.Columns {
 		col := &s.Table.Columns[n]
 		ref := col.References
-		if ref == nil || !col.Required && ref.Part == modules.NotPart || col.Name == modules.ColumnAccount || col.Name == modules.ColumnRegion || s.Cloud[col.Name].IsNull() {
+		if ref == nil || !col.Required && ref.Part == modules.NotPart || col.Name == modules.ColumnAccount ||
+			col.Name == modules.ColumnRegion || s.Cloud[col.Name].IsNull() {
 			continue
 		}
 		owner := registry.Table(ref.Table)

@@ -8,7 +8,8 @@ import (
 	"iasql/internal/modules"
 )
 
-// later are the parents that a listing leaves to a later one (see [modules.ListRequest]). They are known by what keys of
+// later are the parents that a listing leaves to a later one (see [modules.ListRequest]). They are known by what keys
+// of
 // records begin with: the parent's key, or its record's id where the table refers to that.
 type later struct {
 	known func(ctx context.Context) *laterKnown
@@ -41,7 +42,10 @@ func (c *cycle) newLater(t *modules.Table, scope modules.Scope) *later {
 // parentsKnown reads what is known of the parents of a table.
 func (c *cycle) parentsKnown(ctx context.Context, t *modules.Table, scope modules.Scope) (*laterKnown, error) {
 	known := &laterKnown{within: map[string]bool{}}
-	err := c.Store.Keys(ctx, t, scope, func(_ int64, key string) error { known.within[t.WithinOf(key)] = true; return nil })
+	err := c.Store.Keys(ctx, t, scope, func(_ int64, key string) error {
+		known.within[t.WithinOf(key)] = true
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}

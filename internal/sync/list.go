@@ -188,7 +188,8 @@ func (c *cycle) imported(t *modules.Table) bool {
 // listTable lists a table in the scopes where it is due, and reports whether there is
 // none left where it could be listed and never was completely. There are slots for as many
 // listings of all tables as may be under way at once.
-func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings, slots chan struct{}) (complete bool, err error) {
+func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings, slots chan struct{}) (complete bool,
+	err error) {
 	scopes, err := c.scopes(ctx, t)
 	if err != nil {
 		return false, err
@@ -315,7 +316,8 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	defer c.preempt.end(l)
 	within := c.cadence.within[t.Name]
 	known := c.known(ctx, t, scope)
-	asked := modules.ListRequest{Scope: scope, Waited: c.waited, Memo: &c.memo, Recorded: known, Selected: within.selected()}
+	asked := modules.ListRequest{Scope: scope, Waited: c.waited, Memo: &c.memo, Recorded: known,
+		Selected: within.selected()}
 	if turn := c.turns(t, scope, begun); turn != nil {
 		asked.Due = func(object modules.Row) bool {
 			key, named := keyOf(t, scope, object)
@@ -323,7 +325,9 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 		}
 		asked.Postponed = l.later.unless(ctx, turn)
 	}
-	err = c.Registry.Resource(t.Name).List(ctx, asked, func(page []modules.Observation) error { return l.add(ctx, page, 1000) })
+	err = c.Registry.Resource(t.Name).List(ctx, asked, func(page []modules.Observation) error {
+		return l.add(ctx, page, 1000)
+	})
 	var unread *modules.Unread
 	if errors.As(err, &unread) {
 		err = nil
@@ -357,7 +361,10 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 func (c *cycle) known(ctx context.Context, t *modules.Table, scope modules.Scope) func(modules.Row) bool {
 	keys := gosync.OnceValue(func() *sighting {
 		seen := newSighting()
-		if err := c.Store.Keys(ctx, t, scope, func(_ int64, key string) error { seen.insert(key); return nil }); err != nil {
+		if err := c.Store.Keys(ctx, t, scope, func(_ int64, key string) error {
+			seen.insert(key)
+			return nil
+		}); err != nil {
 			return newSighting()
 		}
 		return seen

@@ -116,7 +116,8 @@ func (l *looking) sort(ctx context.Context, hints []store.Hint) error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(scopes, h.Scope) && (h.Column == "" || h.Column == modules.ColumnIdentity || t.Column(h.Column) != nil) {
+		if slices.Contains(scopes, h.Scope) &&
+			(h.Column == "" || h.Column == modules.ColumnIdentity || t.Column(h.Column) != nil) {
 			at := place{h.Table, h.Scope}
 			l.places[at] = append(l.places[at], look)
 		}
@@ -168,7 +169,8 @@ func (l *looking) of(t *modules.Table) []place {
 }
 
 // records finds the records that hints name.
-func (l *looking) records(ctx context.Context, t *modules.Table, scope modules.Scope, looks []*hint) (map[named]bool, error) {
+func (l *looking) records(ctx context.Context, t *modules.Table, scope modules.Scope,
+	looks []*hint) (map[named]bool, error) {
 	values := map[string][]string{}
 	for _, look := range looks {
 		if look.Column != "" {
@@ -220,7 +222,9 @@ func (c *cycle) endHinted(ctx context.Context) error {
 	var looked []store.Look
 	var listed []store.ListedPlace
 	for at, looks := range c.hinted {
-		ended := slices.ContainsFunc(c.cadence.ended, func(e store.Listing) bool { return e.Table == at.table && e.Scope == at.scope })
+		ended := slices.ContainsFunc(c.cadence.ended, func(e store.Listing) bool {
+			return e.Table == at.table && e.Scope == at.scope
+		})
 		for _, look := range looks {
 			if !ended {
 				again(look, lookUntilEnd)

@@ -13,7 +13,8 @@ import (
 // match pairs a page of listed objects with their records, decides, and
 // pulls what is to be pulled. It adds what it saw to seen, and returns the steps
 // that push.
-func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope, listed []modules.Observation, seen *sighting) ([]decide.Step, error) {
+func (c *cycle) match(ctx context.Context, t *modules.Table, scope modules.Scope, listed []modules.Observation,
+	seen *sighting) ([]decide.Step, error) {
 	subjects, keys, err := c.pair(ctx, t, scope, listed, seen)
 	if err != nil {
 		return nil, err
@@ -116,7 +117,8 @@ func changes(step decide.Step) bool {
 
 // pair returns the subjects of a page that are decided by what is listed, and the
 // keys of their objects. Others are the snapshot's, or nobody's yet.
-func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope, listed []modules.Observation, seen *sighting) (subjects []*decide.Subject, keys []string, err error) {
+func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope, listed []modules.Observation,
+	seen *sighting) (subjects []*decide.Subject, keys []string, err error) {
 	cloud := modules.Rows(listed)
 	for i := range cloud {
 		fillScope(t, scope, cloud[i])

@@ -78,7 +78,8 @@ func (l *looking) observe(ctx context.Context, subjects []*decide.Subject, of ma
 
 // subjects returns what hints name of a table: records, and objects that have none. What
 // is pending or remembered of is the snapshot's, and what a batch has staged nobody's.
-func (l *looking) subjects(ctx context.Context, t *modules.Table, looks []*hint, of map[*decide.Subject][]*hint) ([]*decide.Subject, error) {
+func (l *looking) subjects(ctx context.Context, t *modules.Table, looks []*hint,
+	of map[*decide.Subject][]*hint) ([]*decide.Subject, error) {
 	var ids []int64
 	byID, byName := map[int64][]*hint{}, map[named][]*hint{}
 	var names []named
@@ -124,7 +125,8 @@ func (l *looking) subjects(ctx context.Context, t *modules.Table, looks []*hint,
 
 // withoutRecords returns, by what names them, the subjects of objects of which nothing but
 // their identity speaks; nil for those that are to be looked at later.
-func (l *looking) withoutRecords(ctx context.Context, t *modules.Table, names []named) (map[named]*decide.Subject, error) {
+func (l *looking) withoutRecords(ctx context.Context, t *modules.Table, names []named) (map[named]*decide.Subject,
+	error) {
 	found := map[named]*decide.Subject{}
 	objects := map[modules.Scope][]modules.Row{}
 	of := map[modules.Scope][]named{}
@@ -156,7 +158,8 @@ func (l *looking) withoutRecords(ctx context.Context, t *modules.Table, names []
 			if _, named := t.Key(objects[scope][i]); !named {
 				found[of[scope][i]] = nil // its parent has no record yet
 			} else if m.Free() {
-				found[of[scope][i]] = &decide.Subject{Table: t, Scope: scope, Observation: decide.Observation{Object: objects[scope][i]}}
+				found[of[scope][i]] = &decide.Subject{Table: t, Scope: scope,
+					Observation: decide.Observation{Object: objects[scope][i]}}
 			}
 		}
 	}
@@ -179,7 +182,8 @@ func (l *looking) translate(ctx context.Context, t *modules.Table, scope modules
 	}
 	subjects := make([]*decide.Subject, len(objects))
 	for i, o := range objects {
-		subjects[i] = &decide.Subject{Table: t, Scope: scope, Observation: decide.Observation{Presence: decide.Present, Cloud: o.Clone(), Object: o}}
+		subjects[i] = &decide.Subject{Table: t, Scope: scope,
+			Observation: decide.Observation{Presence: decide.Present, Cloud: o.Clone(), Object: o}}
 	}
 	if err := l.c.Store.ToDatabase(ctx, t, scope, objects); err != nil {
 		return fmt.Errorf("translate identities of %s: %w", t.Name, err)
@@ -194,7 +198,8 @@ func (l *looking) translate(ctx context.Context, t *modules.Table, scope modules
 }
 
 // withRecords returns the subjects of records.
-func (l *looking) withRecords(ctx context.Context, t *modules.Table, ids []int64, byID map[int64][]*hint, of map[*decide.Subject][]*hint) ([]*decide.Subject, error) {
+func (l *looking) withRecords(ctx context.Context, t *modules.Table, ids []int64, byID map[int64][]*hint,
+	of map[*decide.Subject][]*hint) ([]*decide.Subject, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -228,7 +233,8 @@ func (l *looking) withRecords(ctx context.Context, t *modules.Table, ids []int64
 func (l *looking) decide(s *decide.Subject) (step decide.Step, after time.Duration) {
 	nothing := decide.Step{Subject: s}
 	switch {
-	case s.Presence == decide.Unknown && modules.NotPermitted(s.Fault), s.Presence == decide.Unknown && modules.ClassOf(s.Fault) == modules.Invalid:
+	case s.Presence == decide.Unknown && modules.NotPermitted(s.Fault), s.Presence == decide.Unknown &&
+		modules.ClassOf(s.Fault) == modules.Invalid:
 		return nothing, 0
 	case s.Presence == decide.Unknown:
 		return nothing, lookUntilEnd
@@ -324,7 +330,8 @@ func (l *looking) direct(t *modules.Table, look *hint, known map[named]bool) boo
 	if look.Column == "" || c.References != nil && !c.Identity {
 		return false
 	}
-	if identity := t.Identity(); len(identity) == 1 && identity[0] == look.Column && (c.References == nil || c.References.ByKey) {
+	if identity := t.Identity(); len(identity) == 1 && identity[0] == look.Column &&
+		(c.References == nil || c.References.ByKey) {
 		return true
 	} else if slices.Contains(identity, look.Column) {
 		return false // one of several parts of an identity

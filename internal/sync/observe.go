@@ -46,11 +46,12 @@ func (c *cycle) observePortion(ctx context.Context, portion modules.Portion, sub
 	for _, at := range order {
 		g.Go(func() error {
 			rest := 2 * int64(len(index[at])) // of what the resource does not tell itself
-			asked := modules.GetRequest{Scope: at.scope, Waited: c.waited, Portion: portion, Progress: func(halves int) {
-				if atomic.AddInt64(&rest, -int64(halves)) >= 0 {
-					looked.add(halves)
-				}
-			}}
+			asked := modules.GetRequest{Scope: at.scope, Waited: c.waited, Portion: portion,
+				Progress: func(halves int) {
+					if atomic.AddInt64(&rest, -int64(halves)) >= 0 {
+						looked.add(halves)
+					}
+				}}
 			err := c.read(ctx, asked, index[at])
 			looked.add(int(max(0, atomic.LoadInt64(&rest))))
 			return err
@@ -93,7 +94,8 @@ func (c *cycle) read(ctx context.Context, asked modules.GetRequest, subjects []*
 
 // permitted leaves out the subjects whose objects may not be read: of those nothing is
 // known. Where it is not said which, that may be all.
-func permitted(t *modules.Table, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, unread *modules.Unread) ([]*decide.Subject, []modules.Row) {
+func permitted(t *modules.Table, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row,
+	unread *modules.Unread) ([]*decide.Subject, []modules.Row) {
 	faults, all := map[string]error{}, error(nil)
 	for _, o := range unread.Objects {
 		identity := o.Identity.Clone()
@@ -138,7 +140,8 @@ func (c *cycle) unread(ctx context.Context, asked modules.GetRequest, subjects [
 
 // observed fills in what a read has shown: of each subject, by the identity it was
 // asked for, or that it is not there.
-func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row, byKey map[string]*modules.Observation) error {
+func (c *cycle) observed(ctx context.Context, scope modules.Scope, subjects []*decide.Subject, identities []modules.Row,
+	byKey map[string]*modules.Observation) error {
 	t := subjects[0].Table
 	var absent []*decide.Subject
 	var rows []modules.Row

@@ -42,7 +42,9 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := func(id int64, region string, object modules.Row) *running {
-		s := &decide.Subject{Table: thing, RecordID: id, Record: &decide.Record{ID: id, Row: modules.Row{"account": modules.Text("a"), "region": modules.Text(region)}}}
+		s := &decide.Subject{Table: thing, RecordID: id,
+			Record: &decide.Record{ID: id,
+				Row: modules.Row{"account": modules.Text("a"), "region": modules.Text(region)}}}
 		r := &running{Op: &decide.Op{Kind: decide.OpCreate, Subject: s}, ending: called}
 		r.outcome = store.Outcome{Intent: r.Intent(), Subject: s}
 		r.outcome.IDs = []int64{id}
@@ -58,12 +60,17 @@ func TestDescribe(t *testing.T) {
 		asked int
 		doubt map[int64]bool
 	}{
-		{"two regions", []*running{made(1, "x", object("t-1", "a")), made(2, "x", object("t-2", "b")), made(3, "y", object("t-3", "c"))}, 2, nil},
-		{"one is bad", []*running{made(1, "x", object("t-1", "a")), made(2, "x", object("t-2", "bad")), made(3, "x", object("t-3", "c"))}, 4, map[int64]bool{2: true}},
-		{"no identity", []*running{made(1, "x", object("t-1", "a")), made(2, "x", modules.Row{"thing_id": modules.Null})}, 1, map[int64]bool{2: true}},
+		{"two regions", []*running{made(1, "x", object("t-1", "a")), made(2, "x", object("t-2", "b")),
+			made(3, "y", object("t-3", "c"))}, 2, nil},
+		{"one is bad", []*running{made(1, "x", object("t-1", "a")), made(2, "x", object("t-2", "bad")),
+			made(3, "x", object("t-3", "c"))}, 4, map[int64]bool{2: true}},
+		{"no identity", []*running{made(1, "x", object("t-1", "a")),
+			made(2, "x", modules.Row{"thing_id": modules.Null})}, 1, map[int64]bool{2: true}},
 		{"nothing to describe", []*running{{Op: &decide.Op{Kind: decide.OpCreate}, ending: refused},
-			{Op: &decide.Op{Kind: decide.OpUpdate}, ending: called, outcome: store.Outcome{Intent: decide.Intent{Result: decide.ResultOK}}},
-			{Op: &decide.Op{Kind: decide.OpCreate}, ending: called, outcome: store.Outcome{Intent: decide.Intent{Result: decide.ResultFailed}}}}, 0, nil},
+			{Op: &decide.Op{Kind: decide.OpUpdate}, ending: called,
+				outcome: store.Outcome{Intent: decide.Intent{Result: decide.ResultOK}}},
+			{Op: &decide.Op{Kind: decide.OpCreate}, ending: called,
+				outcome: store.Outcome{Intent: decide.Intent{Result: decide.ResultFailed}}}}, 0, nil},
 	} {
 		db := &translator{}
 		c := &cycle{Reconciler: &Reconciler{Store: db}}
@@ -79,7 +86,8 @@ func TestDescribe(t *testing.T) {
 			if doubt := f.outcome.Result == decide.ResultUnknown && f.outcome.Object == nil && f.outcome.Err != nil; doubt != test.doubt[id] {
 				t.Errorf("%s: record %d: %s, %v", test.what, id, f.outcome.Result, f.outcome.Err)
 			}
-			if !test.doubt[id] && (f.outcome.State.Identity["thing_id"] != modules.Text(fmt.Sprint("t-", id)) || f.outcome.Object["account"] != modules.Text("a")) {
+			if !test.doubt[id] && (f.outcome.State.Identity["thing_id"] != modules.Text(fmt.Sprint("t-", id)) ||
+				f.outcome.Object["account"] != modules.Text("a")) {
 				t.Errorf("%s: record %d: %v", test.what, id, f.outcome.State.Identity)
 			}
 		}

@@ -38,7 +38,8 @@ func (c *cycle) plan(ctx context.Context, steps []decide.Step) (_ decide.Plan, e
 
 // incomplete takes out the creations that refer to a record whose object has been
 // created and is not complete, unless it is being completed by this plan.
-func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []decide.Step, waiting []decide.Waiting, err error) {
+func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []decide.Step, waiting []decide.Waiting,
+	err error) {
 	planned := map[decide.RecordRef]bool{}
 	for _, step := range pushes {
 		planned[step.Subject.Ref()] = true
@@ -55,7 +56,8 @@ func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []d
 	for _, step := range pushes {
 		if step.Decision.Action == decide.Create {
 			each(step.Subject, func(at decide.RecordRef) {
-				if t := c.Registry.Table(at.Table); t != nil && t.Defers() && c.catalog.has(at.Table) && !planned[at] && !slices.Contains(parents[at.Table], at.ID) {
+				if t := c.Registry.Table(at.Table); t != nil && t.Defers() && c.catalog.has(at.Table) && !planned[at] &&
+					!slices.Contains(parents[at.Table], at.ID) {
 					parents[at.Table] = append(parents[at.Table], at.ID)
 				}
 			})
@@ -76,7 +78,8 @@ func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []d
 		if step.Decision.Action == decide.Create {
 			each(step.Subject, func(at decide.RecordRef) {
 				if lacking[at] {
-					wait.On, wait.Reason = at, fmt.Sprintf("waits for %s %d, which is not complete yet", at.Table, at.ID)
+					wait.On, wait.Reason = at, fmt.Sprintf("waits for %s %d, which is not complete yet",
+						at.Table, at.ID)
 				}
 			})
 		}

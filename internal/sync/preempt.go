@@ -117,7 +117,9 @@ func (c *cycle) serveUntil(ctx context.Context, done <-chan struct{}) error {
 		case <-alone.C:
 			wanted = c.Preempt
 		case errand := <-c.Errands:
-			if err := c.preempt.serve(ctx, func(ctx context.Context) error { return c.runErrand(ctx, errand) }); err != nil {
+			if err := c.preempt.serve(ctx, func(ctx context.Context) error {
+				return c.runErrand(ctx, errand)
+			}); err != nil {
 				return err
 			}
 		case <-wanted:

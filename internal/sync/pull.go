@@ -22,13 +22,15 @@ func (c *cycle) pull(ctx context.Context, steps []decide.Step) (wrote bool, err 
 		s, d := step.Subject, step.Decision
 		switch {
 		case d.Action == decide.InsertRecord || d.Action == decide.UpdateRecord || d.Action == decide.DeleteRecord:
-			pulls = append(pulls, pullStep{store.Pull{Subject: s, Action: d.Action, Row: d.Pull, Settle: d.Settle, Conflicts: d.Conflicts}, d})
+			pulls = append(pulls, pullStep{store.Pull{Subject: s, Action: d.Action, Row: d.Pull, Settle: d.Settle,
+				Conflicts: d.Conflicts}, d})
 			continue
 		case len(d.Pull) > 0 && s.Record != nil:
 			// What is overwritten is kept in the same transaction; the conflicts
 			// of what is pushed are noted below, whether or not this is applied.
 			kept, pushed := d.SplitConflicts()
-			pulls = append(pulls, pullStep{store.Pull{Subject: s, Action: decide.UpdateRecord, Row: d.Pull, Conflicts: kept}, d})
+			pulls = append(pulls, pullStep{store.Pull{Subject: s, Action: decide.UpdateRecord, Row: d.Pull,
+				Conflicts: kept}, d})
 			d.Conflicts = pushed
 		}
 		if settlement, needed := c.settlement(s, d); needed {
@@ -73,7 +75,8 @@ func (c *cycle) order(pulls []pullStep) {
 // write writes records. It returns what is to be remembered of those that the
 // database refuses, and whether any was written. What is to be remembered anyhow, because
 // the decision waits, says so as well.
-func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Settlement) (refused []store.Settlement, wrote bool, err error) {
+func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Settlement) (refused []store.Settlement,
+	wrote bool, err error) {
 	list := make([]store.Pull, len(pulls))
 	for i := range pulls {
 		list[i] = pulls[i].Pull
@@ -97,7 +100,8 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Set
 					}
 				}
 			} else if s.RecordID != 0 && s.Due() {
-				refused = append(refused, store.Settlement{Subject: s, State: s.PullRefused(p.Action, result.Err, c.jitter)})
+				refused = append(refused, store.Settlement{Subject: s,
+					State: s.PullRefused(p.Action, result.Err, c.jitter)})
 			}
 		case !result.Applied && p.Action == decide.InsertRecord && s.RecordID != 0 && s.Due():
 			// (Other skipped pulls come again with the next change or listing.)
@@ -137,7 +141,8 @@ func refusal(s *decide.Subject, err error) error {
 func (c *cycle) settlement(s *decide.Subject, d decide.Decision) (store.Settlement, bool) {
 	out := store.Settlement{Subject: s, Settle: d.Settle, Conflicts: d.Conflicts}
 	switch {
-	case d.Wait && d.State != "" && !s.Due() && s.State.Name == d.State && (d.Code == "" || s.State.Says(d.Reason)) && !(d.Settle && s.Change != nil):
+	case d.Wait && d.State != "" && !s.Due() && s.State.Name == d.State && (d.Code == "" || s.State.Says(d.Reason)) &&
+		!(d.Settle && s.Change != nil):
 		return out, false // it says so already, and its time has not come
 	case d.Wait && d.State != "":
 		out.State = s.Waiting(d, c.jitter)

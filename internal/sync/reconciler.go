@@ -47,9 +47,11 @@ type Reconciler struct {
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string
-	// Progress is called whenever the cycle gets on, by many at once; nil is not. Calls to the cloud it need not be told of.
+	// Progress is called whenever the cycle gets on, by many at once; nil is not. Calls to the cloud it need not be
+	// told of.
 	Progress func()
-	// Strict: a cycle changes nothing if something that it is to push will certainly not be done ([decide.Decision].Refused), and
+	// Strict: a cycle changes nothing if something that it is to push will certainly not be done
+	// ([decide.Decision].Refused), and
 	// reports that.
 	Strict bool
 	// Tell is told what the cycle is doing, and how far it is with that, by many at once; nil is not.

@@ -179,7 +179,9 @@ func (c *cycle) recoverRoom(ctx context.Context, intent decide.Intent) (out stor
 	case follows && intent.Request == "" && s.Presence == decide.Present && !intent.Expired: // it may be going
 		c.doubts.leave(intent.Record)
 		return out, false, nil
-	case s.Presence == decide.Unknown, s.Presence == decide.Absent && s.CreatedLast() && !(follows && intent.Request != ""): // not visible yet (R13)
+	// not visible yet (R13)
+	case s.Presence == decide.Unknown, s.Presence == decide.Absent && s.CreatedLast() &&
+		!(follows && intent.Request != ""):
 		return out, false, nil
 	case s.Presence == decide.Absent, s.Presence == decide.Going:
 		out.Result = decide.ResultOK
@@ -209,7 +211,8 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 		return fmt.Errorf("translate a creation of %s: %w", t.Name, err)
 	}
 	s.Record, s.Scope = &decide.Record{ID: intent.Record.ID, Row: row}, intent.Scope
-	r := &running{Op: &decide.Op{Kind: decide.OpCreate, Subject: s, Replaces: intent.Replaces}, token: intent.Token, request: intent.Request}
+	r := &running{Op: &decide.Op{Kind: decide.OpCreate, Subject: s, Replaces: intent.Replaces}, token: intent.Token,
+		request: intent.Request}
 	c.call(ctx, r, nil)
 	c.describe(ctx, []*running{r})
 	out := &r.outcome
@@ -226,7 +229,8 @@ func (c *cycle) repeatCreation(ctx context.Context, t *modules.Table, intent dec
 			return nil
 		}
 		*out = ended(intent, s, decide.ResultAbandoned)
-	case out.Result == decide.ResultOK, modules.HasEnded(out.Err), intent.Expired && modules.ClassOf(out.Err) == modules.Invalid:
+	case out.Result == decide.ResultOK, modules.HasEnded(out.Err), intent.Expired &&
+		modules.ClassOf(out.Err) == modules.Invalid:
 		// Of all refusals only that of the values says what became of the first
 		// call: it was refused for the same reason.
 		out.IDs = append(out.IDs, intent.IDs...)
@@ -259,7 +263,8 @@ func firstValues(t *modules.Table, intent decide.Intent, record *decide.Record) 
 
 // lookForCreations looks for creations in one place, by their names or their tags.
 // Those that can be neither found nor given up yet stay in doubt.
-func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope modules.Scope, intents []decide.Intent) ([]store.Outcome, error) {
+func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope modules.Scope,
+	intents []decide.Intent) ([]store.Outcome, error) {
 	subjects := make([]*decide.Subject, len(intents))
 	for i, intent := range intents {
 		s, err := c.subject(ctx, intent)
@@ -301,7 +306,8 @@ func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope mo
 
 // foundCreation returns the outcome of a creation in doubt whose object has been
 // found.
-func (c *cycle) foundCreation(ctx context.Context, s *decide.Subject, scope modules.Scope, intent decide.Intent, object modules.Row) (store.Outcome, error) {
+func (c *cycle) foundCreation(ctx context.Context, s *decide.Subject, scope modules.Scope, intent decide.Intent,
+	object modules.Row) (store.Outcome, error) {
 	t := s.Table
 	fillScope(t, scope, object)
 	db := object.Clone()
@@ -328,7 +334,8 @@ func (c *cycle) foundCreation(ctx context.Context, s *decide.Subject, scope modu
 }
 
 // find returns the objects that creations in doubt have made, by token.
-func (c *cycle) find(ctx context.Context, t *modules.Table, scope modules.Scope, intents []decide.Intent) (map[string]modules.Row, error) {
+func (c *cycle) find(ctx context.Context, t *modules.Table, scope modules.Scope,
+	intents []decide.Intent) (map[string]modules.Row, error) {
 	switch t.Creation {
 	case modules.ByTag:
 		tokens := make([]string, len(intents))
@@ -344,7 +351,8 @@ func (c *cycle) find(ctx context.Context, t *modules.Table, scope modules.Scope,
 
 // findByName looks for the names that creations asked for, whatever their records
 // ask for by now.
-func (c *cycle) findByName(ctx context.Context, t *modules.Table, scope modules.Scope, intents []decide.Intent) (map[string]modules.Row, error) {
+func (c *cycle) findByName(ctx context.Context, t *modules.Table, scope modules.Scope,
+	intents []decide.Intent) (map[string]modules.Row, error) {
 	found := map[string]modules.Row{}
 	var identities []modules.Row
 	var tokens []string
@@ -366,7 +374,8 @@ func (c *cycle) findByName(ctx context.Context, t *modules.Table, scope modules.
 	if err := c.Store.ToCloud(ctx, t, identities); err != nil {
 		return nil, err
 	}
-	objects, err := c.Registry.Resource(t.Name).Get(ctx, modules.GetRequest{Scope: scope, Identities: identities, Waited: c.waited})
+	objects, err := c.Registry.Resource(t.Name).Get(ctx,
+		modules.GetRequest{Scope: scope, Identities: identities, Waited: c.waited})
 	if err != nil {
 		return nil, err
 	}

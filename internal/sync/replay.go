@@ -9,11 +9,14 @@ import (
 	"iasql/internal/store"
 )
 
-// A database that has gone back in time asks again for objects that it may have got meanwhile, and knows nothing of (R30).
-// Where the cloud gives objects their names, that is a creation in doubt of which not even an intent is left: what it has
+// A database that has gone back in time asks again for objects that it may have got meanwhile, and knows nothing of
+// (R30).
+// Where the cloud gives objects their names, that is a creation in doubt of which not even an intent is left: what it
+// has
 // made is found by its token, which follows from what asks for it. Until then no record is made for what may be it.
 
-// mayHaveFailed is how many creations for a record may have failed in that time before one did not: each had another token.
+// mayHaveFailed is how many creations for a record may have failed in that time before one did not: each had another
+// token.
 const mayHaveFailed = 4
 
 // replayed returns the records whose pending changes may have made objects in such a time.
@@ -41,7 +44,8 @@ func (c *cycle) replayed(ctx context.Context) ([]*decide.Subject, error) {
 			c.complete(s)
 			// One that waits for a person may have been tried again in that time. Where its token tells by itself, what
 			// it shares a place with does not wait for that person.
-			if replays, _ := s.Replays(); replays && !c.held(s) && (s.State == nil || !s.State.Review || t.Creation == modules.ByTag) {
+			if replays, _ := s.Replays(); replays && !c.held(s) &&
+				(s.State == nil || !s.State.Review || t.Creation == modules.ByTag) {
 				all = append(all, s)
 			}
 		}
@@ -87,7 +91,8 @@ func (c *cycle) findReplayed(ctx context.Context, at place, subjects []*decide.S
 		audit, when := s.Change.Newest(c.settings.WentBack.Audit)
 		_, replaces := s.Replays()
 		for n := range int64(mayHaveFailed + 1) {
-			intents = append(intents, decide.Intent{Record: s.Ref(), Scope: s.Scope, Kind: decide.OpCreate, UpTo: audit, Replaces: replaces, Token: c.token(s, replaces, audit, when, made[s.RecordID]+n)})
+			intents = append(intents, decide.Intent{Record: s.Ref(), Scope: s.Scope, Kind: decide.OpCreate, UpTo: audit,
+				Replaces: replaces, Token: c.token(s, replaces, audit, when, made[s.RecordID]+n)})
 		}
 	}
 	objects, err := c.find(ctx, subjects[0].Table, at.scope, intents)

@@ -22,7 +22,8 @@ const (
 
 // span begins a span below that of ctx, which ends with end: with the error that err
 // then holds, if any. Without a tracer neither costs anything.
-func (e *Reconciler) span(ctx context.Context, name string, err *error, about ...attribute.KeyValue) (below context.Context, end func()) {
+func (e *Reconciler) span(ctx context.Context, name string, err *error,
+	about ...attribute.KeyValue) (below context.Context, end func()) {
 	e.progress()
 	if e.Tracer == nil {
 		return ctx, func() {}

@@ -52,7 +52,8 @@ func (p *parents) digest() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// selected returns a function that tells whether a listing is to look into a parent; nil of tables that are listed within all.
+// selected returns a function that tells whether a listing is to look into a parent; nil of tables that are listed
+// within all.
 func (p *parents) selected() func(parent string) bool {
 	if p == nil {
 		return nil

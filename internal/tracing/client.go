@@ -63,7 +63,8 @@ func newClient(getenv func(string) string) (*client, error) {
 		name, value, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || err != nil {
-			return nil, errors.New("$OTEL_EXPORTER_OTLP_HEADERS: give name=value, separated by commas, with what is special as %XX")
+			return nil, errors.New("$OTEL_EXPORTER_OTLP_HEADERS: give name=value, separated by commas, with what is " +
+				"special as %XX")
 		}
 		c.headers.Set(strings.TrimSpace(name), value)
 	}
@@ -87,7 +88,9 @@ func newClient(getenv func(string) string) (*client, error) {
 	if transport.TLSClientConfig, err = trust(of("CERTIFICATE"), of("CLIENT_CERTIFICATE"), of("CLIENT_KEY")); err != nil {
 		return nil, err
 	}
-	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return c, nil
 }
 

@@ -39,7 +39,8 @@ func Wanted(getenv func(string) string) (bool, error) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if protocol := getenv(name); protocol != "" {
 			if protocol != "http/protobuf" {
-				return false, fmt.Errorf("$%s %s: traces are sent by http/protobuf, which collectors take on port 4318", name, protocol)
+				return false, fmt.Errorf("$%s %s: traces are sent by http/protobuf, which collectors take on port 4318",
+					name, protocol)
 			}
 			break
 		}
@@ -65,7 +66,8 @@ func Start(ctx context.Context, getenv func(string) string, version string, log 
 	}
 	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES beat what is said here.
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
-		resource.WithAttributes(attribute.String("service.name", "iasql-engine"), attribute.String("service.version", version)), resource.WithFromEnv())
+		resource.WithAttributes(attribute.String("service.name", "iasql-engine"),
+			attribute.String("service.version", version)), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}

@@ -45,12 +45,14 @@ func TestWanted(t *testing.T) {
 		{[]string{endpoint, "OTEL_TRACES_EXPORTER=none"}, false, ""},
 		{[]string{endpoint, "OTEL_SDK_DISABLED=True"}, false, ""},
 		{[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, true, ""},
-		{[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf"}, true, ""},
+		{[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf"},
+			true, ""},
 		{[]string{endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, false, "port 4318"},
 		{[]string{"OTEL_TRACES_EXPORTER=zipkin"}, false, "zipkin"},
 	} {
 		got, err := Wanted(env(test.env...))
-		if got != test.want || (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		if got != test.want || (err != nil) != (test.says != "") || err != nil &&
+			!strings.Contains(err.Error(), test.says) {
 			t.Errorf("%v: %v, %v", test.env, got, err)
 		}
 	}
@@ -82,7 +84,8 @@ func TestSpansArrive(t *testing.T) {
 		}
 		body, err := io.ReadAll(plain)
 		request := &collector.ExportTraceServiceRequest{}
-		if err != nil || proto.Unmarshal(body, request) != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Authorization") != "Bearer x" {
+		if err != nil || proto.Unmarshal(body, request) != nil || r.URL.Path != "/v1/traces" ||
+			r.Header.Get("Authorization") != "Bearer x" {
 			http.Error(w, "no", http.StatusBadRequest)
 			return
 		}
@@ -92,7 +95,9 @@ func TestSpansArrive(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
 	var said bytes.Buffer
 	log := slog.New(Log(slog.NewTextHandler(&said, nil)))
-	tracing, err := Start(t.Context(), env("OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20x", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip"), "1.2.3", log)
+	tracing, err := Start(t.Context(),
+		env("OTEL_EXPORTER_OTLP_ENDPOINT="+server.URL, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20x",
+			"OTEL_EXPORTER_OTLP_COMPRESSION=gzip"), "1.2.3", log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +115,8 @@ func TestSpansArrive(t *testing.T) {
 	for _, a := range request.Resource.Attributes {
 		about[a.Key] = a.Value.GetStringValue()
 	}
-	if about["service.name"] != "iasql-engine" || about["service.version"] != "1.2.3" || about["deployment.environment.name"] != "test" {
+	if about["service.name"] != "iasql-engine" || about["service.version"] != "1.2.3" ||
+		about["deployment.environment.name"] != "test" {
 		t.Errorf("sent by %v", about)
 	}
 	spans := request.ScopeSpans[0].Spans
@@ -170,7 +176,8 @@ func TestCollectorRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.UploadTraces(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "401") || !strings.Contains(err.Error(), "who are you?") || asked != 1 {
+	if err := c.UploadTraces(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "401") ||
+		!strings.Contains(err.Error(), "who are you?") || asked != 1 {
 		t.Errorf("%v, asked %d times", err, asked)
 	}
 	server.Close()

@@ -50,7 +50,8 @@ func (d database) hold(ctx context.Context, sources []source) (map[string]bool, 
 		if s.Queue == "" {
 			kind, place = "trail", s.Bucket+"/"+s.Prefix
 		}
-		accounts, names, regions, kinds, places = append(accounts, s.Account), append(names, s.Name), append(regions, s.Region), append(kinds, kind), append(places, place)
+		accounts, names, regions, kinds, places = append(accounts, s.Account), append(names, s.Name),
+			append(regions, s.Region), append(kinds, kind), append(places, place)
 	}
 	held := map[string]bool{}
 	batch := &pgx.Batch{}
@@ -58,7 +59,8 @@ func (d database) hold(ctx context.Context, sources []source) (map[string]bool, 
 	const wanted = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) w (account, name, region, kind, place)`
 	batch.Queue(`
 		DELETE FROM iasql_internal.event_source s
-		WHERE NOT EXISTS (SELECT FROM `+wanted+` WHERE (w.account, w.name, w.region, w.kind, w.place) = (s.account, s.name, coalesce(s.region, ''), s.kind, s.place))`,
+		WHERE NOT EXISTS (SELECT FROM `+wanted+
+		` WHERE (w.account, w.name, w.region, w.kind, w.place) = (s.account, s.name, coalesce(s.region, ''), s.kind, s.place))`,
 		accounts, names, regions, kinds, places)
 	batch.Queue(`
 		INSERT INTO iasql_internal.event_source (account, name, region, kind, place)
@@ -71,7 +73,8 @@ func (d database) hold(ctx context.Context, sources []source) (map[string]bool, 
 		      ELSE s.holder IS NULL OR s.held_until < clock_timestamp()
 		           OR NOT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = s.holder AND iasql_internal.engine_alive(n)) END`,
 		d.engine, holdFor.Seconds())
-	batch.Queue(`SELECT account, name FROM iasql_internal.event_source WHERE holder = $1`, d.engine).Query(func(rows pgx.Rows) error {
+	batch.Queue(`SELECT account, name FROM iasql_internal.event_source WHERE holder = $1`,
+		d.engine).Query(func(rows pgx.Rows) error {
 		var s source
 		_, err := pgx.ForEachRow(rows, []any{&s.Account, &s.Name}, func() error {
 			held[s.key()] = true
@@ -128,7 +131,8 @@ func (d database) keep(ctx context.Context, s *source, h *batchOfEvents) (proven
 				events = events + $5, doubles = doubles + $6, foreign_ = foreign_ + $7, malformed = malformed + $8, dropped = dropped + $9,
 				limited = CASE WHEN $9 > 0 THEN clock_timestamp() ELSE limited END
 			WHERE account = $1 AND name = $2`,
-			s.Account, s.Name, h.behind.Seconds(), len(h.regions) > 0, events, doubles, h.foreign, h.malformed, h.dropped)
+			s.Account, s.Name, h.behind.Seconds(), len(h.regions) > 0, events, doubles, h.foreign,
+			h.malformed, h.dropped)
 		batch.Queue(`SELECT coalesce(bool_or(proven), false) FROM iasql_internal.event_source WHERE account = $1 AND name = $2`, s.Account, s.Name).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&proven) })
 		return tx.SendBatch(ctx, batch).Close()
@@ -146,13 +150,16 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 	var existing []bool
 	for _, k := range list {
 		e := k.event
-		accounts, ids, regions, services, calls = append(accounts, k.account), append(ids, e.ID), append(regions, e.Region), append(services, e.Source), append(calls, e.Name)
+		accounts, ids, regions, services, calls = append(accounts, k.account), append(ids, e.ID),
+			append(regions, e.Region), append(services, e.Source), append(calls, e.Name)
 		requests, times = append(requests, e.RequestID), append(times, e.Time)
 		actors, sessions = append(actors, e.Actor.String()), append(sessions, e.Actor.Person())
 		addresses, agents = append(addresses, e.Actor.Address), append(agents, e.Actor.UserAgent)
 		for _, h := range k.hints {
-			hintAccounts, hintEvents, tables = append(hintAccounts, k.account), append(hintEvents, e.ID), append(tables, h.Table)
-			places, columns, values, existing = append(places, h.Scope.Region), append(columns, h.Column), append(values, h.ID), append(existing, h.Known)
+			hintAccounts, hintEvents, tables = append(hintAccounts, k.account), append(hintEvents, e.ID),
+				append(tables, h.Table)
+			places, columns, values, existing = append(places, h.Scope.Region), append(columns, h.Column),
+				append(values, h.ID), append(existing, h.Known)
 			portions = append(portions, string(h.Portion))
 		}
 	}
@@ -206,6 +213,7 @@ func (d database) mark(ctx context.Context, s *source) (mark string, err error) 
 
 // setMark notes up to when a trail's files have been read.
 func (d database) setMark(ctx context.Context, s *source, mark string) error {
-	_, err := d.pool.Exec(ctx, `UPDATE iasql_internal.event_source SET mark = $3 WHERE account = $1 AND name = $2`, s.Account, s.Name, mark)
+	_, err := d.pool.Exec(ctx, `UPDATE iasql_internal.event_source SET mark = $3 WHERE account = $1 AND name = $2`,
+		s.Account, s.Name, mark)
 	return err
 }

@@ -50,7 +50,8 @@ type poller struct {
 }
 
 func newPoller(w *Watch, s source, log *slog.Logger) *poller {
-	return &poller{watch: w, source: s, log: log, queue: &sqsQueue{clients: w.Clients, source: s}, sorter: newSorter(w, s), wide: 1}
+	return &poller{watch: w, source: s, log: log, queue: &sqsQueue{clients: w.Clients, source: s},
+		sorter: newSorter(w, s), wide: 1}
 }
 
 // run reads the queue until ctx ends.
@@ -117,7 +118,8 @@ func (p *poller) once(ctx context.Context) error {
 		handles = append(handles, strange...)
 	} else if len(strange) > 0 {
 		// They come again. A queue that has nothing else is another program's.
-		p.log.Warn("a queue that is to have events of CloudTrail has messages that are none, which are left there", "error", h.why)
+		p.log.Warn("a queue that is to have events of CloudTrail has messages that are none, which are left there",
+			"error", h.why)
 	}
 	if len(h.regions) > 0 {
 		p.heard = time.Now()

@@ -32,7 +32,8 @@ func newTestSorter(t *testing.T, s source) *sorter {
 }
 
 func deletion(account, region string) *events.Event {
-	return &events.Event{ID: "e", Time: time.Now(), Account: account, Region: region, Source: "ec2.amazonaws.com", Name: "DeleteVpc", Request: map[string]any{"vpcId": "vpc-1"}}
+	return &events.Event{ID: "e", Time: time.Now(), Account: account, Region: region, Source: "ec2.amazonaws.com",
+		Name: "DeleteVpc", Request: map[string]any{"vpcId": "vpc-1"}}
 }
 
 // Whose events count says the source's row.
@@ -91,12 +92,14 @@ func TestTooManyEvents(t *testing.T) {
 
 // Only the calls that reading a queue takes are made (R9).
 func TestPermittedCalls(t *testing.T) {
-	for _, call := range []modules.Call{{Service: "SQS", Action: "ReceiveMessage"}, {Service: "SQS", Action: "DeleteMessageBatch"}, {Service: "SQS", Action: "UntagQueue"}} {
+	for _, call := range []modules.Call{{Service: "SQS", Action: "ReceiveMessage"},
+		{Service: "SQS", Action: "DeleteMessageBatch"}, {Service: "SQS", Action: "UntagQueue"}} {
 		if _, err := (permitted{}).Begin(t.Context(), call); err != nil {
 			t.Errorf("%v: %v", call, err)
 		}
 	}
-	for _, call := range []modules.Call{{Service: "SQS", Action: "DeleteQueue"}, {Service: "SQS", Action: "PurgeQueue"}, {Service: "EC2", Action: "UntagQueue"}} {
+	for _, call := range []modules.Call{{Service: "SQS", Action: "DeleteQueue"}, {Service: "SQS", Action: "PurgeQueue"},
+		{Service: "EC2", Action: "UntagQueue"}} {
 		if _, err := (permitted{}).Begin(t.Context(), call); modules.ClassOf(err) != modules.ReadOnly {
 			t.Errorf("%v: %v", call, err)
 		}
@@ -122,7 +125,8 @@ func TestRegionOfQueue(t *testing.T) {
 func TestOlderFiles(t *testing.T) {
 	tr := &trail{upTo: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)}
 	const form = "AWSLogs/1/CloudTrail/eu-west-1/2026/01/02/1_CloudTrail_eu-west-1_20260102T%sZ_abc.json.gz"
-	for name, want := range map[string]bool{fmt.Sprintf(form, "0955"): true, fmt.Sprintf(form, "1005"): false, fmt.Sprintf(form, "1300"): false, "digest.txt": true} {
+	for name, want := range map[string]bool{fmt.Sprintf(form, "0955"): true, fmt.Sprintf(form, "1005"): false,
+		fmt.Sprintf(form, "1300"): false, "digest.txt": true} {
 		if got := tr.older(name); got != want {
 			t.Errorf("%s: %t", name, got)
 		}
@@ -167,7 +171,8 @@ func TestOneOfSeveralFails(t *testing.T) {
 
 // A source whose row changes is read on, but for another queue.
 func TestRowChanges(t *testing.T) {
-	first := source{Account: "main", Name: "events", Queue: "arn:aws:sqs:eu-west-1:111122223333:events", Region: "eu-west-1"}
+	first := source{Account: "main", Name: "events", Queue: "arn:aws:sqs:eu-west-1:111122223333:events",
+		Region: "eu-west-1"}
 	for name, c := range map[string]struct {
 		change func(*source)
 		want   bool
@@ -184,11 +189,13 @@ func TestRowChanges(t *testing.T) {
 		if r.becomes(s) != c.want {
 			t.Errorf("%s: read on is %v", name, !c.want)
 		}
-		if r.poller.adopt(); c.want && (r.poller.source != s || r.poller.sorter.source != s || !r.poller.heard.IsZero()) {
+		if r.poller.adopt(); c.want &&
+			(r.poller.source != s || r.poller.sorter.source != s || !r.poller.heard.IsZero()) {
 			t.Errorf("%s: it is read as %+v", name, r.poller.source)
 		}
 	}
-	local := source{Account: "main", Name: "events", Queue: "http://127.0.0.1:5000/111122223333/events", Region: "eu-west-1"}
+	local := source{Account: "main", Name: "events", Queue: "http://127.0.0.1:5000/111122223333/events",
+		Region: "eu-west-1"}
 	elsewhere := local
 	elsewhere.Region = "us-east-1"
 	if (&reader{source: local, poller: &poller{}}).becomes(elsewhere) {

@@ -36,14 +36,17 @@ type permitted struct{}
 
 // Begin implements [modules.Journal].
 func (permitted) Begin(_ context.Context, call modules.Call) (func(error), error) {
-	if call.Service != sqs.ServiceID || !slices.Contains([]string{"ReceiveMessage", "DeleteMessageBatch", "UntagQueue"}, call.Action) {
-		return nil, &modules.Error{Class: modules.ReadOnly, Code: call.Service + ":" + call.Action, Message: "refused: who reads events does not call " + call.Action}
+	if call.Service != sqs.ServiceID || !slices.Contains([]string{"ReceiveMessage", "DeleteMessageBatch", "UntagQueue"},
+		call.Action) {
+		return nil, &modules.Error{Class: modules.ReadOnly, Code: call.Service + ":" + call.Action,
+			Message: "refused: who reads events does not call " + call.Action}
 	}
 	return func(error) {}, nil
 }
 
 // regionOf finds the region in the URLs and ARNs of queues; emulators' have none.
-var regionOf = regexp.MustCompile(`^(?:https://sqs\.([a-z0-9-]+)\.amazonaws\.|https://([a-z0-9-]+)\.queue\.amazonaws\.|arn:aws[a-z-]*:sqs:([a-z0-9-]+):)`)
+var regionOf = regexp.MustCompile(
+	`^(?:https://sqs\.([a-z0-9-]+)\.amazonaws\.|https://([a-z0-9-]+)\.queue\.amazonaws\.|arn:aws[a-z-]*:sqs:([a-z0-9-]+):)`)
 
 // region returns the region that the queue is in, "" for the default one.
 func (q *sqsQueue) region() string {
@@ -64,7 +67,8 @@ func (q *sqsQueue) client(ctx context.Context, onRequest func(string)) (*sqs.Cli
 	q.url = q.source.Queue
 	if named, err := arn.Parse(q.source.Queue); err == nil {
 		q.url = ""
-		out, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &named.Resource, QueueOwnerAWSAccountId: &named.AccountID})
+		out, err := client.GetQueueUrl(ctx,
+			&sqs.GetQueueUrlInput{QueueName: &named.Resource, QueueOwnerAWSAccountId: &named.AccountID})
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +94,8 @@ func (q *sqsQueue) Receive(ctx context.Context, wait bool) ([]received, error) {
 	}
 	messages := make([]received, len(out.Messages))
 	for i, m := range out.Messages {
-		messages[i] = received{handle: awssdk.ToString(m.ReceiptHandle), body: awssdk.ToString(m.Body), sent: time.Now()}
+		messages[i] = received{handle: awssdk.ToString(m.ReceiptHandle), body: awssdk.ToString(m.Body),
+			sent: time.Now()}
 		if ms, err := strconv.ParseInt(m.Attributes[string(sqstypes.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
 			messages[i].sent = time.UnixMilli(ms)
 		}
@@ -107,14 +112,16 @@ func (q *sqsQueue) Delete(ctx context.Context, handles []string) error {
 	for some := range slices.Chunk(handles, atOnce) {
 		entries := make([]sqstypes.DeleteMessageBatchRequestEntry, len(some))
 		for i, handle := range some {
-			entries[i] = sqstypes.DeleteMessageBatchRequestEntry{Id: awssdk.String(strconv.Itoa(i)), ReceiptHandle: &handle}
+			entries[i] = sqstypes.DeleteMessageBatchRequestEntry{Id: awssdk.String(strconv.Itoa(i)),
+				ReceiptHandle: &handle}
 		}
 		out, err := client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &q.url, Entries: entries})
 		if err != nil {
 			return err
 		}
 		if len(out.Failed) == len(some) {
-			return fmt.Errorf("delete messages: %w", aws.ErrorOf(awssdk.ToString(out.Failed[0].Code), awssdk.ToString(out.Failed[0].Message)))
+			return fmt.Errorf("delete messages: %w",
+				aws.ErrorOf(awssdk.ToString(out.Failed[0].Code), awssdk.ToString(out.Failed[0].Message)))
 		}
 	}
 	return nil

@@ -51,7 +51,8 @@ type trail struct {
 }
 
 func newTrail(w *Watch, s source, log *slog.Logger) *trail {
-	t := &trail{watch: w, source: s, log: log, files: &s3Files{clients: w.Clients, source: s}, sorter: newSorter(w, s), read: map[string]time.Time{}, now: time.Now}
+	t := &trail{watch: w, source: s, log: log, files: &s3Files{clients: w.Clients, source: s}, sorter: newSorter(w, s),
+		read: map[string]time.Time{}, now: time.Now}
 	t.sorter.patient = true
 	return t
 }
@@ -212,7 +213,9 @@ func (t *trail) folder(ctx context.Context, folder string, h *batchOfEvents) err
 // …_20260102T0305Z_… is when it was delivered.
 func (t *trail) older(name string) bool {
 	parts := strings.Split(name, "_")
-	i := slices.IndexFunc(parts, func(p string) bool { return len(p) == len("20060102T1504Z") && strings.HasSuffix(p, "Z") })
+	i := slices.IndexFunc(parts, func(p string) bool {
+		return len(p) == len("20060102T1504Z") && strings.HasSuffix(p, "Z")
+	})
 	if i < 0 {
 		return !strings.HasSuffix(name, ".json.gz") // digests and what else is there
 	}

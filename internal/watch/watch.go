@@ -59,7 +59,8 @@ type reader struct {
 
 // becomes reports whether the source is read on as s.
 func (r *reader) becomes(s source) bool {
-	if r.poller == nil || s.key() != r.key() || s.Queue != r.Queue || (&sqsQueue{source: s}).region() != (&sqsQueue{source: r.source}).region() {
+	if r.poller == nil || s.key() != r.key() || s.Queue != r.Queue ||
+		(&sqsQueue{source: s}).region() != (&sqsQueue{source: r.source}).region() {
 		return false
 	}
 	r.source = s

@@ -35,7 +35,8 @@ func startDev(t *testing.T, w *harness.World, dir string) *dev {
 // runDev starts it with these variables and arguments, and waits until it is ready.
 func runDev(t *testing.T, env []string, args ...string) *dev {
 	t.Helper()
-	d := &dev{cmd: exec.Command(harness.Engine(), append([]string{"dev", "--pg-port", "0"}, args...)...), log: &harness.Buffer{}}
+	d := &dev{cmd: exec.Command(harness.Engine(), append([]string{"dev", "--pg-port", "0"}, args...)...),
+		log: &harness.Buffer{}}
 	d.cmd.Stderr, d.cmd.Env = d.log, append(os.Environ(), env...)
 	stdout, err := d.cmd.StdoutPipe()
 	if err != nil {
@@ -132,13 +133,15 @@ func TestDevWithItsEmulator(t *testing.T) {
 	if got := w.PSQL(`SELECT value FROM iasql_settings WHERE name = 'consistency_window'`); got != "2 seconds" {
 		t.Errorf("the consistency_window is %s", got)
 	}
-	for _, statement := range []string{`CREATE ROLE mine LOGIN`, `GRANT iasql_engine TO iasql`, `GRANT iasql_user TO iasql_service`, `SET ROLE iasql_engine`,
+	for _, statement := range []string{`CREATE ROLE mine LOGIN`, `GRANT iasql_engine TO iasql`,
+		`GRANT iasql_user TO iasql_service`, `SET ROLE iasql_engine`,
 		`UPDATE iasql_settings SET value = '1 day' WHERE name = 'audit_retention'`} {
 		if out, err := w.TryPSQL(d.URL, statement); err == nil || !strings.Contains(err.Error(), "42501") {
 			t.Errorf("the login may %s: %s %v", statement, out, err)
 		}
 	}
-	if out, err := w.TryPSQL(d.Admin, `CREATE ROLE newcomer LOGIN PASSWORD 'new'`, `GRANT iasql_reader TO newcomer`, `GRANT CONNECT ON DATABASE iasql TO newcomer`,
+	if out, err := w.TryPSQL(d.Admin, `CREATE ROLE newcomer LOGIN PASSWORD 'new'`, `GRANT iasql_reader TO newcomer`,
+		`GRANT CONNECT ON DATABASE iasql TO newcomer`,
 		`UPDATE iasql_settings SET value = '91 days' WHERE name = 'audit_retention'`); err != nil {
 		t.Fatal(out, err)
 	}
@@ -150,14 +153,18 @@ func TestDevWithItsEmulator(t *testing.T) {
 	if out, err := w.TryPSQL(newcomer.String(), `SELECT count(*) FROM iasql_status`); err != nil || out != "0" {
 		t.Errorf("a reader that the administrator made: %s, %v", out, err)
 	}
-	// The emulator forgets its cloud when it stops. Whoever types as soon as all is ready finds what there is then, and nothing to
+	// The emulator forgets its cloud when it stops. Whoever types as soon as all is ready finds what there is then, and
+	// nothing to
 	// be asked about.
-	w.PSQL(`SELECT count(*) FROM iasql_install('aws_account')`, `UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'us-west-2', 'eu-west-1')`, `SELECT count(*) FROM iasql_install('aws_vpc')`)
+	w.PSQL(`SELECT count(*) FROM iasql_install('aws_account')`,
+		`UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'us-west-2', 'eu-west-1')`,
+		`SELECT count(*) FROM iasql_install('aws_vpc')`)
 	was := w.PSQL(`SELECT string_agg(vpc_id, ' ') FROM vpc`)
 	d.stop(t)
 	again := runDev(t, []string{"TMPDIR=" + temporary}, "--data-dir", dir, "--http", "none")
 	w.UserURL = again.URL
-	if got := w.PSQL(`SELECT count(*) || ' ' || count(*) FILTER (WHERE vpc_id = ANY (string_to_array('` + was + `', ' '))) FROM vpc`); got != strconv.Itoa(len(strings.Fields(was)))+" 0" {
+	if got := w.PSQL(`SELECT count(*) || ' ' || count(*) FILTER (WHERE vpc_id = ANY (string_to_array('` + was +
+		`', ' '))) FROM vpc`); got != strconv.Itoa(len(strings.Fields(was)))+" 0" {
 		t.Errorf("after a second start there are this many VPCs, of them old: %s", got)
 	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_status WHERE state <> 'Present'`); got != "0" {
@@ -196,7 +203,9 @@ func TestDevWithoutScheduler(t *testing.T) {
 	}
 	defer conn.Close(t.Context())
 	var stopped bool
-	if err := conn.QueryRow(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_cron launcher'`).Scan(&stopped); err != nil || !stopped {
+	if err := conn.QueryRow(t.Context(),
+		`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'pg_cron launcher'`).Scan(
+		&stopped); err != nil || !stopped {
 		t.Fatalf("pg_cron's scheduler could not be stopped: %v, %v", stopped, err)
 	}
 	vpc := w.CLI("ec2", "create-vpc", "--cidr-block", "10.45.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
@@ -216,9 +225,11 @@ func TestDevPortTaken(t *testing.T) {
 	}
 	defer listener.Close()
 	port := strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
-	out, err := exec.Command(harness.Engine(), "--log-level", "error", "dev", "--data-dir", dataDir(t), "--pg-port", port).CombinedOutput()
+	out, err := exec.Command(harness.Engine(), "--log-level", "error", "dev", "--data-dir", dataDir(t), "--pg-port",
+		port).CombinedOutput()
 	text := strings.TrimSpace(string(out))
-	if err == nil || !strings.Contains(text, port) || !strings.Contains(text, "--pg-port") || strings.Contains(text, "\n") {
+	if err == nil || !strings.Contains(text, port) || !strings.Contains(text, "--pg-port") ||
+		strings.Contains(text, "\n") {
 		t.Errorf("says %q (%v)", text, err)
 	}
 }
@@ -226,7 +237,8 @@ func TestDevPortTaken(t *testing.T) {
 // So is a data directory that cannot be.
 func TestDevUnreachableDirectory(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(harness.Engine(), "--log-level", "error", "dev", "--data-dir", "/proc/none", "--pg-port", "0").CombinedOutput()
+	out, err := exec.Command(harness.Engine(), "--log-level", "error", "dev", "--data-dir", "/proc/none", "--pg-port",
+		"0").CombinedOutput()
 	text := strings.TrimSpace(string(out))
 	if err == nil || !strings.Contains(text, "/proc/none") || strings.Contains(text, "\n") {
 		t.Errorf("says %q (%v)", text, err)

@@ -28,11 +28,13 @@ func TestDisabledFirst(t *testing.T) {
 		case strings.Contains(path, "/distribution/") && method == "DELETE":
 			deletes.Add(1)
 		case strings.Contains(path, "/origin-access-control/") && method == "DELETE" && deletes.Load() == 0:
-			return faultproxy.Fault{Status: 409, Code: "OriginAccessControlInUse", Message: "The specified origin access control is in use."}
+			return faultproxy.Fault{Status: 409, Code: "OriginAccessControlInUse",
+				Message: "The specified origin access control is in use."}
 		}
 		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 			if c.Service == "cloudfront" && carried.Load() == 0 {
-				return bytes.ReplaceAll(body, []byte("<Status>Deployed</Status>"), []byte("<Status>InProgress</Status>"))
+				return bytes.ReplaceAll(body, []byte("<Status>Deployed</Status>"),
+					[]byte("<Status>InProgress</Status>"))
 			}
 			return body
 		}}

@@ -84,7 +84,9 @@ func TestInstances(t *testing.T) {
 	is("volumes", `SELECT count(*) FROM general_purpose_volume`, "2")
 
 	// One that others make and delete comes and goes with all that belongs to it.
-	made := w.CLI("ec2", "run-instances", "--image-id", "ami-1e749f67", "--instance-type", "t3.micro", "--key-name", "two", "--security-groups", "default") // which moto does not give by itself
+	// which moto does not give by itself
+	made := w.CLI("ec2", "run-instances", "--image-id", "ami-1e749f67", "--instance-type", "t3.micro", "--key-name",
+		"two", "--security-groups", "default")
 	other := made["Instances"].([]any)[0].(map[string]any)["InstanceId"].(string)
 	counts := `SELECT count(*), count(m.device_name), count(v.volume_id) FILTER (WHERE v.is_root_device), count(g.group_name) FROM instance i
 		LEFT JOIN instance_block_device_mapping m ON m.instance_id = i.id LEFT JOIN general_purpose_volume v ON v.id = m.volume_id

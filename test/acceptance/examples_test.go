@@ -25,7 +25,8 @@ func TestExamples(t *testing.T) {
 			if _, err := os.Stat(file); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", file, w.UserURL).CombinedOutput(); err != nil {
+			if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", file,
+				w.UserURL).CombinedOutput(); err != nil {
 				t.Fatalf("%v:\n%s", err, out)
 			}
 			w.Settled()

@@ -26,11 +26,15 @@ func TestSecurityGroupsOfFunctionsAndServices(t *testing.T) {
 	} {
 		insert := fmt.Sprintf(`INSERT INTO %s (%s, security_group_id) SELECT o.id, g.id FROM %s o, security_group g WHERE o.name = 'worker' AND g.group_name = 'web'`, c.groups, c.column, table)
 		w.PSQL(`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'web', 'Web', id FROM vpc WHERE is_default`)
-		if got := w.Refused(insert); !strings.Contains(got, table+" worker (id 1) is in no VPC and cannot have security groups") || !strings.Contains(got, "HINT:  Set its subnets, in the same transaction") {
+		if got := w.Refused(insert); !strings.Contains(got,
+			table+" worker (id 1) is in no VPC and cannot have security groups") ||
+			!strings.Contains(got, "HINT:  Set its subnets, in the same transaction") {
 			t.Errorf("refused with %s", got)
 		}
 		// The order within the transaction does not matter.
-		w.PSQL(`BEGIN`, insert, fmt.Sprintf(`UPDATE %s SET subnets = ARRAY(SELECT subnet_id FROM subnet WHERE default_for_az) WHERE name = 'worker'`, table), `COMMIT`,
+		w.PSQL(`BEGIN`, insert, fmt.Sprintf(
+			`UPDATE %s SET subnets = ARRAY(SELECT subnet_id FROM subnet WHERE default_for_az) WHERE name = 'worker'`,
+			table), `COMMIT`,
 			`SELECT iasql_wait_for_all(30)`, `SELECT iasql_sync_now()`)
 		groups := fmt.Sprintf(`SELECT string_agg(g.group_name, ' ') FROM %s m JOIN security_group g ON g.id = m.security_group_id`, c.groups)
 		if got := w.PSQL(groups); got != "web" {
@@ -38,7 +42,8 @@ func TestSecurityGroupsOfFunctionsAndServices(t *testing.T) {
 		}
 		// Away with all of it.
 		before := w.PSQL(`SELECT max(id) FROM iasql_operations`)
-		w.PSQL(`BEGIN`, fmt.Sprintf(`DELETE FROM %s WHERE name = 'worker'`, table), `DELETE FROM security_group WHERE group_name = 'web'`, `COMMIT`, `SELECT iasql_wait_for_all(30)`)
+		w.PSQL(`BEGIN`, fmt.Sprintf(`DELETE FROM %s WHERE name = 'worker'`, table),
+			`DELETE FROM security_group WHERE group_name = 'web'`, `COMMIT`, `SELECT iasql_wait_for_all(30)`)
 		if got := w.PSQL(groups); got != "" {
 			t.Errorf("%s has gone, and the groups %q have not", table, got)
 		}

@@ -16,22 +16,26 @@ func TestBadInput(t *testing.T) {
 	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")
 	before := w.PSQL(`SELECT count(*) FROM vpc`)
 	for _, c := range []struct{ statement, says string }{
-		{`INSERT INTO vpc (cidr_block) VALUES ('10.0.0.300/16')`, `22P02: invalid input syntax for type cidr: "10.0.0.300/16"`},
+		{`INSERT INTO vpc (cidr_block) VALUES ('10.0.0.300/16')`,
+			`22P02: invalid input syntax for type cidr: "10.0.0.300/16"`},
 		{`INSERT INTO vpc (cidr_block) VALUES ('10.0.0.1/16')`, `22P02: invalid cidr value: "10.0.0.1/16"`},
 		{`UPDATE vpc SET vpc_id = 'vpc-1'`, `IA001: column vpc_id of vpc (record`},
 		{`UPDATE subnet SET id = id + 100000`, `IA005: column id of subnet cannot be changed`},
 		{`SELECT iasql_install('aws_vcp')`, `Did you mean 'aws_vpc'?`},
 		{`SELECT iasql_install()`, `no module is named`},
-		{`SELECT iasql_uninstall('aws_account')`, `IA016: module aws_account cannot be uninstalled: aws_vpc depends on it`},
+		{`SELECT iasql_uninstall('aws_account')`,
+			`IA016: module aws_account cannot be uninstalled: aws_vpc depends on it`},
 		{`SELECT iasql_wait_for('nothing', 1, 'true')`, `IA006: table nothing is not managed`},
 		{`DELETE FROM aws_regions WHERE region = 'eu-west-1'`, `IA003: records of aws_regions cannot be deleted`},
-		{`UPDATE iasql_settings SET value = 'soon' WHERE name = 'sync_interval'`, `IA007: setting sync_interval cannot be 'soon'`},
+		{`UPDATE iasql_settings SET value = 'soon' WHERE name = 'sync_interval'`,
+			`IA007: setting sync_interval cannot be 'soon'`},
 	} {
 		if got := w.Refused(c.statement); !strings.Contains(got, c.says) {
 			t.Errorf("%s\n says %s\n want %s", c.statement, got, c.says)
 		}
 	}
-	if got, err := w.TryPSQL(w.AdminURL, `TRUNCATE vpc CASCADE`); err == nil || !strings.Contains(err.Error(), "IA004") {
+	if got, err := w.TryPSQL(w.AdminURL, `TRUNCATE vpc CASCADE`); err == nil ||
+		!strings.Contains(err.Error(), "IA004") {
 		t.Errorf("TRUNCATE: %s %v", got, err)
 	}
 	if after := w.PSQL(`SELECT count(*) FROM vpc`); after != before {
@@ -47,9 +51,11 @@ func TestNoEngine(t *testing.T) {
 	engine := w.Serve()
 	w.Install([]string{"us-east-1"}, "aws_vpc")
 	engine.Stop()
-	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_vpc')`, `SELECT iasql_sync_now()`} {
+	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_vpc')`,
+		`SELECT iasql_sync_now()`} {
 		begun := stopwatch.Start()
-		if got := w.Refused(statement); !strings.Contains(got, "no engine is connected") || !strings.Contains(got, "engine serve") {
+		if got := w.Refused(statement); !strings.Contains(got, "no engine is connected") ||
+			!strings.Contains(got, "engine serve") {
 			t.Errorf("%s says %s", statement, got)
 		}
 		if took := begun.Took(); took > 5*time.Second {
@@ -71,9 +77,12 @@ func TestOneLineErrors(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"serve", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, "the database at 127.0.0.1:1 cannot be reached"},
-		{[]string{"migrate", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, "the database at 127.0.0.1:1 cannot be reached"},
-		{[]string{"status", "--database-url", "postgres://nobody@127.0.0.1:1/none"}, "the database at 127.0.0.1:1 cannot be reached"},
+		{[]string{"serve", "--database-url", "postgres://nobody@127.0.0.1:1/none"},
+			"the database at 127.0.0.1:1 cannot be reached"},
+		{[]string{"migrate", "--database-url", "postgres://nobody@127.0.0.1:1/none"},
+			"the database at 127.0.0.1:1 cannot be reached"},
+		{[]string{"status", "--database-url", "postgres://nobody@127.0.0.1:1/none"},
+			"the database at 127.0.0.1:1 cannot be reached"},
 	} {
 		out, err := exec.Command(harness.Engine(), c.args...).CombinedOutput()
 		if err == nil {

@@ -33,9 +33,11 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
 	if got := w.PSQL(`SELECT count(*) FROM security_group WHERE group_name = 'short-lived'`); got != "0" {
-		t.Errorf("it came back: %s\n%s", got, w.PSQL(`SELECT id, kind, action, key, result, started, ended FROM iasql_operations`))
+		t.Errorf("it came back: %s\n%s", got,
+			w.PSQL(`SELECT id, kind, action, key, result, started, ended FROM iasql_operations`))
 	}
-	if groups := w.CLI("ec2", "describe-security-groups", "--filters", "Name=group-name,Values=short-lived")["SecurityGroups"].([]any); len(groups) != 0 {
+	if groups := w.CLI("ec2", "describe-security-groups", "--filters",
+		"Name=group-name,Values=short-lived")["SecurityGroups"].([]any); len(groups) != 0 {
 		t.Errorf("the cloud has %v", groups)
 	}
 }

@@ -28,7 +28,8 @@ func TestWholesAndParts(t *testing.T) {
 		t.Errorf("rules: %s", got)
 	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_status WHERE state <> 'Present'`); got != "0" {
-		t.Errorf("not present: %s", w.PSQL(`SELECT table_name, state, message FROM iasql_status WHERE state <> 'Present'`))
+		t.Errorf("not present: %s", w.PSQL(
+			`SELECT table_name, state, message FROM iasql_status WHERE state <> 'Present'`))
 	}
 
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
@@ -99,7 +100,8 @@ func TestNetworkInOneTransaction(t *testing.T) {
 
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`,
-		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for
+		// or what goes along is waited for
+		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
 		`DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
 		`DELETE FROM route WHERE internet_gateway_id IS NOT NULL`, `DELETE FROM internet_gateway`,
 		`DELETE FROM route_table_association`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`,
@@ -112,7 +114,8 @@ func TestNetworkInOneTransaction(t *testing.T) {
 	if got := w.PSQL(settled); got != "" {
 		t.Errorf("deleted: %s", got)
 	}
-	if got := w.PSQL(`SELECT count(*) FROM vpc`) + w.PSQL(`SELECT count(*) FROM network_acl`) + w.PSQL(`SELECT count(*) FROM route_table`); got != "111" {
+	if got := w.PSQL(`SELECT count(*) FROM vpc`) + w.PSQL(`SELECT count(*) FROM network_acl`) + w.PSQL(
+		`SELECT count(*) FROM route_table`); got != "111" {
 		t.Errorf("left: %s", got)
 	}
 }
@@ -146,7 +149,8 @@ func TestReplacedWholeAndParts(t *testing.T) {
 func TestWholeMoves(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, []string{"us-east-1", "us-west-2"}, "aws_security_group")
-	w.Admin(`UPDATE iasql_settings SET value = '2 seconds' WHERE name = 'consistency_window'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '2 seconds' WHERE name = 'consistency_window'`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`INSERT INTO vpc (region, cidr_block) VALUES ('us-east-1', '10.1.0.0/16')`,
 		`INSERT INTO subnet (region, vpc_id, cidr_block) SELECT region, id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
 	w.Settled()
@@ -159,15 +163,18 @@ func TestWholeMoves(t *testing.T) {
 	if got := w.Refused(`UPDATE vpc SET region = 'us-west-2' WHERE cidr_block = '10.1.0.0/16'`); !strings.Contains(got, "of subnet is in us-east-1") || !strings.Contains(got, "in one transaction") {
 		t.Errorf("without its subnet: %s", got)
 	}
-	w.PSQL(`BEGIN`, `UPDATE vpc SET region = 'us-west-2' WHERE cidr_block = '10.1.0.0/16'`, `UPDATE subnet SET region = 'us-west-2' WHERE cidr_block = '10.1.1.0/24'`, `COMMIT`)
+	w.PSQL(`BEGIN`, `UPDATE vpc SET region = 'us-west-2' WHERE cidr_block = '10.1.0.0/16'`,
+		`UPDATE subnet SET region = 'us-west-2' WHERE cidr_block = '10.1.1.0/24'`, `COMMIT`)
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
 	w.Becomes(time.Minute, "3|1", made)
 	w.Becomes(time.Minute, "0", `SELECT count(*) FROM vpc v JOIN network_acl n ON n.vpc_id = v.id WHERE n.region <> v.region`)
 	for region, want := range map[string]int{"us-east-1": 0, "us-west-2": 1} {
-		found := w.CLI("ec2", "describe-vpcs", "--region", region, "--filters", "Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
-		subnets := w.CLI("ec2", "describe-subnets", "--region", region, "--filters", "Name=cidr-block,Values=10.1.1.0/24")["Subnets"].([]any)
+		found := w.CLI("ec2", "describe-vpcs", "--region", region, "--filters",
+			"Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
+		subnets := w.CLI("ec2", "describe-subnets", "--region", region, "--filters",
+			"Name=cidr-block,Values=10.1.1.0/24")["Subnets"].([]any)
 		if len(found) != want || len(subnets) != want {
 			t.Errorf("%s: %d VPCs and %d subnets, want %d", region, len(found), len(subnets), want)
 		}
@@ -178,7 +185,8 @@ func TestWholeMoves(t *testing.T) {
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`, `DELETE FROM vpc WHERE cidr_block = '10.2.0.0/16'`)
 	w.Settled()
-	if found := w.CLI("ec2", "describe-vpcs", "--region", "us-west-2", "--filters", "Name=cidr,Values=10.2.0.0/16")["Vpcs"].([]any); len(found) != 0 {
+	if found := w.CLI("ec2", "describe-vpcs", "--region", "us-west-2", "--filters",
+		"Name=cidr,Values=10.2.0.0/16")["Vpcs"].([]any); len(found) != 0 {
 		t.Errorf("left: %v", found)
 	}
 }
@@ -195,17 +203,21 @@ func TestFinalSnapshots(t *testing.T) {
 	w.PSQL(`UPDATE rds SET skip_final_snapshot = true WHERE db_instance_identifier = 'later'`, `DELETE FROM rds`)
 	w.Settled()
 	snapshots := w.CLI("rds", "describe-db-snapshots", "--snapshot-type", "manual")["DBSnapshots"].([]any)
-	if len(snapshots) != 1 || !strings.HasPrefix(snapshots[0].(map[string]any)["DBSnapshotIdentifier"].(string), "kept-final-") {
+	if len(snapshots) != 1 || !strings.HasPrefix(snapshots[0].(map[string]any)["DBSnapshotIdentifier"].(string),
+		"kept-final-") {
 		t.Errorf("snapshots: %v", snapshots)
 	}
 	if left := w.CLI("rds", "describe-db-instances")["DBInstances"].([]any); len(left) != 0 {
 		t.Errorf("left in the cloud: %v", left)
 	}
 
-	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('rds', 'ENFORCE'), ('parameter_group', 'ENFORCE')`, `SELECT iasql_sync_now()`)
-	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "stray", "--engine", "postgres", "--db-instance-class", "db.t4g.micro", "--allocated-storage", "20",
+	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('rds', 'ENFORCE'), ('parameter_group', 'ENFORCE')`,
+		`SELECT iasql_sync_now()`)
+	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "stray", "--engine", "postgres",
+		"--db-instance-class", "db.t4g.micro", "--allocated-storage", "20",
 		"--master-username", "someone", "--master-user-password", "Corr3ctHorse")
-	w.CLI("rds", "create-db-parameter-group", "--db-parameter-group-name", "stray", "--db-parameter-group-family", "postgres16", "--description", "stray")
+	w.CLI("rds", "create-db-parameter-group", "--db-parameter-group-name", "stray", "--db-parameter-group-family",
+		"postgres16", "--description", "stray")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(`SELECT db_instance_identifier, skip_final_snapshot FROM rds`); got != "stray|f" {
 		t.Errorf("databases: %s", got)
@@ -226,7 +238,8 @@ func TestMultiAZCluster(t *testing.T) {
 	// moto makes none: these are made by a call that AWS would refuse.
 	instances := []string{"multi-instance-1", "multi-instance-2"}
 	for _, name := range instances {
-		w.CLI("rds", "create-db-instance", "--db-instance-identifier", name, "--db-cluster-identifier", "multi", "--engine", "postgres", "--db-instance-class", "db.m6gd.large")
+		w.CLI("rds", "create-db-instance", "--db-instance-identifier", name, "--db-cluster-identifier", "multi",
+			"--engine", "postgres", "--db-instance-class", "db.m6gd.large")
 	}
 	w.PSQL(`SELECT iasql_sync_now()`)
 	const members = `SELECT count(*) FROM rds d JOIN db_cluster c ON c.id = d.db_cluster_id WHERE c.db_cluster_identifier = 'multi' AND d.made_by_cluster`
@@ -239,14 +252,17 @@ func TestMultiAZCluster(t *testing.T) {
 	// it would not delete either if they held no data, since they are protected.
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`,
-		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, // or what goes along is waited for
+		// or what goes along is waited for
+		`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
 		`INSERT INTO iasql_mode (table_name, mode) VALUES ('rds', 'ENFORCE')`, `COMMIT`)
-	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "multi-instance-3", "--db-cluster-identifier", "multi", "--engine", "postgres", "--db-instance-class", "db.m6gd.large")
+	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "multi-instance-3", "--db-cluster-identifier",
+		"multi", "--engine", "postgres", "--db-instance-class", "db.m6gd.large")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(members); got != "3" {
 		t.Errorf("members: %s", got)
 	}
-	w.PSQL(`DELETE FROM iasql_mode`, `DELETE FROM rds WHERE db_instance_identifier = 'multi-instance-3'`, `SELECT iasql_sync_now()`)
+	w.PSQL(`DELETE FROM iasql_mode`, `DELETE FROM rds WHERE db_instance_identifier = 'multi-instance-3'`,
+		`SELECT iasql_sync_now()`)
 	why := w.PSQL(`SELECT state, review, message FROM iasql_status WHERE table_name = 'rds' AND state <> 'Present'`)
 	if !strings.HasPrefix(why, "RemovingFailed|t|is not deleted from here: it is a part of the Multi-AZ DB cluster multi") {
 		t.Errorf("state: %s", why)

@@ -42,7 +42,8 @@ func TestAnotherAccount(t *testing.T) {
 			engine.Stop()
 			w.AWS = other
 			engine = w.Serve()
-			if says := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(says, "iasql_confirm") || !strings.Contains(says, other.ID) || !strings.Contains(says, ours.ID) {
+			if says := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(says, "iasql_confirm") ||
+				!strings.Contains(says, other.ID) || !strings.Contains(says, ours.ID) {
 				t.Errorf("sync_now says: %s", says)
 			}
 			if mode != "TRACK" {
@@ -57,7 +58,8 @@ func TestAnotherAccount(t *testing.T) {
 			if got := count(w, `queue WHERE name = 'theirs'`); got != "0" {
 				t.Error("the other account's queue was imported")
 			}
-			if got := other.CLI(t, "sqs", "list-queues", "--region", "us-east-1"); !strings.Contains(got, "theirs") || strings.Contains(got, "ours") || strings.Contains(got, "pending") {
+			if got := other.CLI(t, "sqs", "list-queues", "--region", "us-east-1"); !strings.Contains(got, "theirs") ||
+				strings.Contains(got, "ours") || strings.Contains(got, "pending") {
 				t.Errorf("the other account has been changed: %s", got)
 			}
 			if got := w.PSQL(`SELECT iasql_ready(), (SELECT count(*) FROM iasql_problems WHERE record = 'account default' AND needs_you),
@@ -124,7 +126,8 @@ func empty(call faultproxy.Call) faultproxy.Fault {
 		return faultproxy.Fault{Rewrite: func([]byte) []byte { return []byte(`{}`) }}
 	}
 	if call.Service == "sqs" && call.Action != "ListQueues" {
-		return faultproxy.Fault{Status: 400, Code: "AWS.SimpleQueueService.NonExistentQueue", Message: "The specified queue does not exist."}
+		return faultproxy.Fault{Status: 400, Code: "AWS.SimpleQueueService.NonExistentQueue",
+			Message: "The specified queue does not exist."}
 	}
 	return faultproxy.Fault{}
 }
@@ -133,8 +136,10 @@ func empty(call faultproxy.Call) faultproxy.Fault {
 func TestVanished(t *testing.T) {
 	t.Parallel()
 	w, proxy := harness.StartBehindProxy(t, []string{"us-east-1"}, "aws_sqs")
-	w.Admin(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`) // what was made a moment ago may just not show
-	w.Admin(`CREATE TABLE owners (queue bigint REFERENCES queue ON DELETE CASCADE, who text)`, `GRANT ALL ON owners TO PUBLIC`)
+	// what was made a moment ago may just not show
+	w.Admin(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
+	w.Admin(`CREATE TABLE owners (queue bigint REFERENCES queue ON DELETE CASCADE, who text)`,
+		`GRANT ALL ON owners TO PUBLIC`)
 	for i := range 3 {
 		w.PSQL(fmt.Sprintf(`WITH q AS (INSERT INTO queue (name) VALUES ('q%d') RETURNING id) INSERT INTO owners SELECT id, 'me' FROM q`, i))
 	}
@@ -210,7 +215,8 @@ func TestUnreadIsUnknown(t *testing.T) {
 	}
 }
 
-// TestRestored: what was pending in a database that has gone back in time is carried out only once somebody has looked at
+// TestRestored: what was pending in a database that has gone back in time is carried out only once somebody has looked
+// at
 // it, and ENFORCE holds still (R30).
 func TestRestored(t *testing.T) {
 	t.Parallel()
@@ -228,13 +234,15 @@ func TestRestored(t *testing.T) {
 		w.Admin(`UPDATE iasql_internal.server_seen SET ` + went)
 		engine = w.Serve()
 		w.PSQL(`SELECT iasql_sync_now()`)
-		if got := w.AWS.CLI(t, "sqs", "list-queues", "--region", "us-east-1"); !strings.Contains(got, "/newer") || !strings.Contains(got, "/gone") || strings.Contains(got, "/pending") {
+		if got := w.AWS.CLI(t, "sqs", "list-queues", "--region", "us-east-1"); !strings.Contains(got, "/newer") ||
+			!strings.Contains(got, "/gone") || strings.Contains(got, "/pending") {
 			t.Fatalf("%s: %s", went, got)
 		}
 		if got := w.PSQL(`SELECT iasql_ready(), (SELECT count(*) FROM iasql_problems WHERE record = 'database' AND needs_you)`); got != "f|1" {
 			t.Errorf("%s: ready, problems: %s", went, got)
 		}
-		if says := w.Refused(`CALL iasql_begin('b')`, `UPDATE queue SET delay_seconds = 7 WHERE name = 'kept'`, `CALL iasql_commit()`); !strings.Contains(says, "iasql_confirm") {
+		if says := w.Refused(`CALL iasql_begin('b')`, `UPDATE queue SET delay_seconds = 7 WHERE name = 'kept'`,
+			`CALL iasql_commit()`); !strings.Contains(says, "iasql_confirm") {
 			t.Errorf("%s: a commit says %s", went, says)
 		}
 		w.PSQL(`CALL iasql_join('b')`, `CALL iasql_rollback(true)`)
@@ -242,7 +250,8 @@ func TestRestored(t *testing.T) {
 	}
 	w.Serve()
 	list := w.Admin(`SELECT iasql_confirm('restored', dry_run => true)`)
-	for _, wants := range []string{"DELETE of queue", "INSERT of queue", "pending since before that", "ENFORCE holds for queue"} {
+	for _, wants := range []string{"DELETE of queue", "INSERT of queue", "pending since before that",
+		"ENFORCE holds for queue"} {
 		if !strings.Contains(list, wants) {
 			t.Errorf("%q is not in the list:\n%s", wants, list)
 		}
@@ -286,7 +295,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestFrozenEngine: an engine that is stopped, as a debugger, a paused machine or a half-open network stops one, has lost its
+// TestFrozenEngine: an engine that is stopped, as a debugger, a paused machine or a half-open network stops one, has
+// lost its
 // accounts to another within a minute, and does no harm when it goes on (R31).
 func TestFrozenEngine(t *testing.T) {
 	t.Parallel()
@@ -333,7 +343,8 @@ func TestFrozenEngine(t *testing.T) {
 	if took > 60*time.Second {
 		t.Errorf("taken over after %s", took)
 	}
-	if got := w.PSQL(`SELECT doing LIKE 'has shown no sign of life since%' FROM iasql_engines() WHERE engine = '` + holder + `'`); got != "t" {
+	if got := w.PSQL(`SELECT doing LIKE 'has shown no sign of life since%' FROM iasql_engines() WHERE engine = '` +
+		holder + `'`); got != "t" {
 		t.Errorf("iasql_engines says of the frozen engine: %s", got)
 	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_cycles WHERE message LIKE '%did not get on%'`); got != "1" {
@@ -344,7 +355,9 @@ func TestFrozenEngine(t *testing.T) {
 	w.Settled()
 	w.Becomes(time.Minute, "0", `SELECT count(*) FROM iasql_engines() WHERE doing LIKE '%no sign of life%'`)
 	for name, want := range map[string]string{"a": "7", "b": "8"} {
-		if got := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = '`+name+`'`), "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)["DelaySeconds"]; got != want {
+		if got := w.CLI("sqs", "get-queue-attributes", "--queue-url",
+			w.PSQL(`SELECT url FROM queue WHERE name = '`+name+`'`), "--attribute-names",
+			"DelaySeconds")["Attributes"].(map[string]any)["DelaySeconds"]; got != want {
 			t.Errorf("%s has %v, wanted %s", name, got, want)
 		}
 	}

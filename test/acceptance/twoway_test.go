@@ -81,14 +81,16 @@ func TestOneTransactionInOrder(t *testing.T) {
 		t.Errorf("created in the order %s", got)
 	}
 	subnets := w.CLI("ec2", "describe-subnets", "--filters", "Name=cidr-block,Values=10.1.1.0/24")["Subnets"].([]any)
-	if len(subnets) != 1 || subnets[0].(map[string]any)["SubnetId"] != w.PSQL(`SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.1.0/24'`) {
+	if len(subnets) != 1 || subnets[0].(map[string]any)["SubnetId"] != w.PSQL(
+		`SELECT subnet_id FROM subnet WHERE cidr_block = '10.1.1.0/24'`) {
 		t.Errorf("subnets in the cloud: %v", subnets)
 	}
 	if buckets := fmt.Sprint(w.CLI("s3api", "list-buckets")["Buckets"]); !strings.Contains(buckets, "in-order") {
 		t.Errorf("buckets in the cloud: %s", buckets)
 	}
 	url := w.PSQL(`SELECT url FROM queue WHERE name = 'in-order'`)
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "VisibilityTimeout")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names",
+		"VisibilityTimeout")["Attributes"].(map[string]any)
 	if attributes["VisibilityTimeout"] != "45" {
 		t.Errorf("the queue's attributes are %v", attributes)
 	}
@@ -123,7 +125,8 @@ func TestBucketAndQueueFromTheCloud(t *testing.T) {
 	}
 	w.PSQL(`UPDATE queue SET delay_seconds = 9`, `UPDATE bucket SET tags = '{"k": "w"}'`)
 	w.Settled()
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attribute-names", "All")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`),
+		"--attribute-names", "All")["Attributes"].(map[string]any)
 	if attributes["DelaySeconds"] != "9" {
 		t.Errorf("the queue's attributes are %v", attributes)
 	}
@@ -145,13 +148,16 @@ func TestTwoRegions(t *testing.T) {
 	w.PSQL(`INSERT INTO vpc (cidr_block, region) VALUES ('10.1.0.0/16', 'us-east-1'), ('10.1.0.0/16', 'eu-west-1')`)
 	w.Settled()
 	for _, region := range []string{"us-east-1", "eu-west-1"} {
-		vpcs := w.CLI("--region", region, "ec2", "describe-vpcs", "--filters", "Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
-		if len(vpcs) != 1 || vpcs[0].(map[string]any)["VpcId"] != w.PSQL(fmt.Sprintf(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = '%s'`, region)) {
+		vpcs := w.CLI("--region", region, "ec2", "describe-vpcs", "--filters",
+			"Name=cidr,Values=10.1.0.0/16")["Vpcs"].([]any)
+		if len(vpcs) != 1 || vpcs[0].(map[string]any)["VpcId"] != w.PSQL(
+			fmt.Sprintf(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = '%s'`, region)) {
 			t.Errorf("%s has %v", region, vpcs)
 		}
 	}
 	message := w.Refused(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16' AND region = 'eu-west-1'`)
-	if !strings.Contains(message, "of subnet is in us-east-1, and its vpc_id refers to record") || !strings.Contains(message, "of vpc, which is in eu-west-1") {
+	if !strings.Contains(message, "of subnet is in us-east-1, and its vpc_id refers to record") ||
+		!strings.Contains(message, "of vpc, which is in eu-west-1") {
 		t.Errorf("a subnet in another region than its VPC: %s", message)
 	}
 }
@@ -173,7 +179,8 @@ func TestBothSidesChangeDifferentColumns(t *testing.T) {
 	if got := w.PSQL(`SELECT visibility_timeout, delay_seconds FROM queue`); got != "77|5" {
 		t.Errorf("the record is %s", got)
 	}
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "All")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names",
+		"All")["Attributes"].(map[string]any)
 	if attributes["VisibilityTimeout"] != "77" || attributes["DelaySeconds"] != "5" {
 		t.Errorf("the queue is %v", attributes)
 	}

@@ -11,7 +11,8 @@ import (
 // given gives back all rights on queue.
 var given = []string{`ALTER TABLE queue DISABLE ROW LEVEL SECURITY`,
 	`DO $$ DECLARE p name; BEGIN FOR p IN SELECT polname FROM pg_policy WHERE polrelid = 'queue'::regclass LOOP EXECUTE format('DROP POLICY %I ON queue', p); END LOOP; END $$`,
-	`REVOKE ALL ON queue FROM iasql_reader, iasql_user`, `GRANT SELECT ON queue TO iasql_reader`, `GRANT INSERT, UPDATE, DELETE ON queue TO iasql_user`}
+	`REVOKE ALL ON queue FROM iasql_reader, iasql_user`, `GRANT SELECT ON queue TO iasql_reader`,
+	`GRANT INSERT, UPDATE, DELETE ON queue TO iasql_user`}
 
 // refusals tries a statement with each right to a verb taken away.
 func refusals(t *testing.T, w *harness.World, url, verb, code string, statements ...string) {
@@ -30,7 +31,8 @@ func refusals(t *testing.T, w *harness.World, url, verb, code string, statements
 func TestApprovalNeedsSight(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
-	lead, other, outsider := w.Login("lead", "iasql_user"), w.Login("other", "iasql_user"), w.Login("outsider", "iasql_user")
+	lead, other, outsider := w.Login("lead", "iasql_user"), w.Login("other", "iasql_user"),
+		w.Login("outsider", "iasql_user")
 	name := func(url string) string {
 		out, err := w.TryPSQL(url, `SELECT current_user`)
 		if err != nil {
@@ -39,8 +41,10 @@ func TestApprovalNeedsSight(t *testing.T) {
 		return out
 	}
 	leads := name(w.Login("leads"))
-	w.Admin(`GRANT `+leads+` TO `+name(lead)+`, `+name(other), `UPDATE iasql_settings SET value = '1' WHERE name = 'required_approvals'`,
-		`UPDATE iasql_settings SET value = '`+leads+`' WHERE name = 'approvers'`, `CALL iasql_begin('shop')`, `INSERT INTO queue (name) VALUES ('bought')`)
+	w.Admin(`GRANT `+leads+` TO `+name(lead)+`, `+name(other),
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'required_approvals'`,
+		`UPDATE iasql_settings SET value = '`+leads+`' WHERE name = 'approvers'`, `CALL iasql_begin('shop')`,
+		`INSERT INTO queue (name) VALUES ('bought')`)
 	batch := w.Admin(`SELECT id FROM iasql_batches WHERE name = 'shop'`)
 	hash := w.Admin(`CALL iasql_join('shop')`, `SELECT iasql_preview_hash()`)
 	hash = hash[strings.LastIndex(hash, "\n")+1:]
@@ -49,7 +53,8 @@ func TestApprovalNeedsSight(t *testing.T) {
 		t.Errorf("an approval by who may approve of nothing: %v", err)
 	}
 	refusals(t, w, lead, "SELECT", "42501", approve)
-	refusals(t, w, lead, "SELECT", "42501", `SELECT iasql_internal.approve(`+batch+`, '`+hash+`', iasql_internal.ask_approval(`+batch+`))`)
+	refusals(t, w, lead, "SELECT", "42501", `SELECT iasql_internal.approve(`+batch+`, '`+hash+
+		`', iasql_internal.ask_approval(`+batch+`))`)
 
 	approved := func(who, wants string) {
 		t.Helper()
@@ -59,7 +64,8 @@ func TestApprovalNeedsSight(t *testing.T) {
 	}
 	commit := func(when string) {
 		t.Helper()
-		if out, err := w.TryPSQL(w.AdminURL, `CALL iasql_join('shop')`, `CALL iasql_commit()`); err == nil || !strings.Contains(err.Error(), "0 of 1 approvals") {
+		if out, err := w.TryPSQL(w.AdminURL, `CALL iasql_join('shop')`, `CALL iasql_commit()`); err == nil ||
+			!strings.Contains(err.Error(), "0 of 1 approvals") {
 			t.Errorf("a commit, when of its approver %s: %s %v", when, out, err)
 		}
 	}
@@ -89,7 +95,8 @@ func TestApprovalNeedsSight(t *testing.T) {
 	approve = `SELECT iasql_approve(` + batch + `, '` + hash[strings.LastIndex(hash, "\n")+1:] + `')`
 	approved(lead, "1")
 	w.Admin(`ALTER POLICY select_policy ON queue USING (name <> 'more')`)
-	if out, err := w.TryPSQL(w.AdminURL, `CALL iasql_join('more')`, `CALL iasql_commit()`); err == nil || !strings.Contains(err.Error(), "0 of 1 approvals") {
+	if out, err := w.TryPSQL(w.AdminURL, `CALL iasql_join('more')`, `CALL iasql_commit()`); err == nil ||
+		!strings.Contains(err.Error(), "0 of 1 approvals") {
 		t.Errorf("a commit, when a policy hides the plan from its approver: %s %v", out, err)
 	}
 	w.Admin(`ALTER POLICY select_policy ON queue USING (true)`, `CALL iasql_join('more')`, `CALL iasql_commit()`)
@@ -110,7 +117,8 @@ func TestRightsThatAskTheEngine(t *testing.T) {
 		return out
 	}
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
-		`INSERT INTO queue (name) VALUES ('forgotten'), ('old'), ('deleted')`, `SELECT iasql_wait_for_all(60)`, `SELECT iasql_forget('queue', id) FROM queue WHERE name = 'forgotten'`)
+		`INSERT INTO queue (name) VALUES ('forgotten'), ('old'), ('deleted')`, `SELECT iasql_wait_for_all(60)`,
+		`SELECT iasql_forget('queue', id) FROM queue WHERE name = 'forgotten'`)
 
 	for _, c := range []struct{ name, edit, join, back string }{
 		{"inserted", `INSERT INTO queue (name) VALUES ('new')`, "INSERT", "DELETE"},
@@ -123,7 +131,8 @@ func TestRightsThatAskTheEngine(t *testing.T) {
 		// The caller has joined before the right was taken away.
 		for _, l := range losses(c.back) {
 			take := strings.Join(l.take, "; ")
-			out, err := w.TryPSQL(w.AdminURL, `SET SESSION AUTHORIZATION `+do(actor, `SELECT current_user`), join, `RESET SESSION AUTHORIZATION`, take,
+			out, err := w.TryPSQL(w.AdminURL, `SET SESSION AUTHORIZATION `+do(actor, `SELECT current_user`), join,
+				`RESET SESSION AUTHORIZATION`, take,
 				`SET SESSION AUTHORIZATION `+do(actor, `SELECT current_user`), `CALL iasql_rollback(true)`)
 			if err == nil || !strings.Contains(err.Error(), "42501") {
 				t.Errorf("iasql_rollback of others' batch %s, when %s: %s %v", c.name, l.name, out, err)
@@ -139,7 +148,8 @@ func TestRightsThatAskTheEngine(t *testing.T) {
 	}
 
 	// Settings that others rely on.
-	for _, setting := range []string{"required_approvals", "approvers", "audit_retention", "max_deletes", "max_delete_ratio", "delete_ratio_floor", "batch_timeout", "progress_timeout"} {
+	for _, setting := range []string{"required_approvals", "approvers", "audit_retention", "max_deletes",
+		"max_delete_ratio", "delete_ratio_floor", "batch_timeout", "progress_timeout"} {
 		if out, err := w.TryPSQL(actor, `UPDATE iasql_settings SET value = value WHERE name = '`+setting+`'`); err == nil || !strings.Contains(err.Error(), "42501") {
 			t.Errorf("setting %s: %s %v", setting, out, err)
 		}
@@ -149,7 +159,8 @@ func TestRightsThatAskTheEngine(t *testing.T) {
 	// The second halves.
 	do(actor, `CALL iasql_begin('theirs')`, `INSERT INTO queue (name) VALUES ('theirs')`, `CALL iasql_commit()`)
 	batch := w.Admin(`SELECT id FROM iasql_batches WHERE name = 'theirs'`)
-	if out, err := w.TryPSQL(actor, `BEGIN`, `SELECT * FROM iasql_internal.undo(`+batch+`)`, `COMMIT`); err == nil || !strings.Contains(err.Error(), "42501") {
+	if out, err := w.TryPSQL(actor, `BEGIN`, `SELECT * FROM iasql_internal.undo(`+batch+`)`, `COMMIT`); err == nil ||
+		!strings.Contains(err.Error(), "42501") {
 		t.Errorf("half of iasql_undo: %s %v", out, err)
 	}
 	if got := w.Admin(`SELECT count(*) FROM queue WHERE name = 'theirs'`); got != "1" {
@@ -157,8 +168,10 @@ func TestRightsThatAskTheEngine(t *testing.T) {
 	}
 	do(actor, `CALL iasql_begin('late')`, `UPDATE queue SET delay_seconds = 3 WHERE name = 'theirs'`)
 	w.Admin(policies("UPDATE", "USING ("+otherNames+")")...)
-	for _, statement := range []string{`CALL iasql_commit()`, `SELECT iasql_internal.commit(NULL, NULL, 'rollback', 'continue')`} {
-		if out, err := w.TryPSQL(actor, `CALL iasql_join('late')`, statement); err == nil || !strings.Contains(err.Error(), "42501") {
+	for _, statement := range []string{`CALL iasql_commit()`,
+		`SELECT iasql_internal.commit(NULL, NULL, 'rollback', 'continue')`} {
+		if out, err := w.TryPSQL(actor, `CALL iasql_join('late')`, statement); err == nil ||
+			!strings.Contains(err.Error(), "42501") {
 			t.Errorf("%s of what a policy gives to others now: %s %v", statement, out, err)
 		}
 	}

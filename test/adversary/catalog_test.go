@@ -11,11 +11,16 @@ import (
 // what every function in the catalogue is held to, and who may call which.
 var (
 	// forReaders are the platform's functions in schema public that only read.
-	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines", "iasql_get_errors", "iasql_get_sql_for_transaction",
-		"iasql_changes_by", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain", "iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
-		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text", "iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
+	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines",
+		"iasql_get_errors", "iasql_get_sql_for_transaction",
+		"iasql_changes_by", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain",
+		"iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
+		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text",
+		"iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
-	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_forget", "iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback", "iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
+	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_forget",
+		"iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback",
+		"iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
 	withCallersPath = []string{"iasql_wait_for"}
@@ -60,9 +65,11 @@ var (
 		"forget",           // takes a permit and the right to DELETE
 		"planned",          // numbers of records of a preview of the caller's
 		"retry",            // takes permits for all that is pending
-		"set_protection",   // takes a permit, or for a whole table the right to UPDATE and DELETE in it, none of it hidden
-		"touched",          // numbers of records of a batch
-		"undo", "undone",   // the halves of iasql_undo: permits before, permits after; a transaction without the second does not commit
+		// takes a permit, or for a whole table the right to UPDATE and DELETE in it, none of it hidden
+		"set_protection",
+		"touched", // numbers of records of a batch
+		// the halves of iasql_undo: permits before, permits after; a transaction without the second does not commit
+		"undo", "undone",
 	}
 )
 
@@ -87,7 +94,8 @@ func TestEveryFunction(t *testing.T) {
 	for _, line := range functions {
 		f := strings.SplitN(line, "|", 11)
 		schema, name, body := f[0], f[1], f[10]
-		definer, pinned, strung, trigger, reader, user, public, ours := f[2] == "t", f[3] == "t", f[4] == "t", f[5] == "t", f[6] == "t", f[7] == "t", f[8] == "t", f[9] == "t"
+		definer, pinned, strung, trigger, reader, user, public, ours := f[2] == "t", f[3] == "t", f[4] == "t",
+			f[5] == "t", f[6] == "t", f[7] == "t", f[8] == "t", f[9] == "t"
 		fail := func(what string, args ...any) { t.Errorf("%s.%s "+what, append([]any{schema, name}, args...)...) }
 		if !ours {
 			fail("is not the engine's")
@@ -110,11 +118,13 @@ func TestEveryFunction(t *testing.T) {
 				fail("is a trigger function that others may put on tables of their own")
 			}
 		case schema == "public" && strings.HasPrefix(name, "iasql_"):
-			if reader != slices.Contains(forReaders, name) || !user || !slices.Contains(append(forReaders, forUsers...), name) {
+			if reader != slices.Contains(forReaders, name) || !user ||
+				!slices.Contains(append(forReaders, forUsers...), name) {
 				fail("may be called by: reader %t, user %t", reader, user)
 			}
 		case definer && schema == "iasql_internal":
-			if reader != slices.Contains(definersForAll, name) || user != (reader || slices.Contains(definersForUsers, name)) {
+			if reader != slices.Contains(definersForAll, name) ||
+				user != (reader || slices.Contains(definersForUsers, name)) {
 				fail("runs with the system's rights and may be called by: reader %t, user %t", reader, user)
 			}
 		}
@@ -125,7 +135,8 @@ func TestEveryFunction(t *testing.T) {
 		if upper := strings.ToUpper(body); strings.Contains(upper, "SET CONSTRAINTS ALL") {
 			fail("fires everybody's deferred triggers")
 		}
-		for _, writes := range []string{"UPDATE public.%", "INSERT INTO public.%", "DELETE FROM public.%", "UPDATE public.aws_", "INSERT INTO public.aws_"} {
+		for _, writes := range []string{"UPDATE public.%", "INSERT INTO public.%", "DELETE FROM public.%",
+			"UPDATE public.aws_", "INSERT INTO public.aws_"} {
 			if strings.Contains(body, writes) && !strings.Contains(body, "refuse_untrusted") {
 				fail("writes managed tables and does not look what code that runs: %s", writes)
 			}

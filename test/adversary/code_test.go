@@ -14,7 +14,8 @@ func spy(w *harness.World) (user string) {
 	w.Helper()
 	user = w.PSQL(`SELECT current_user`)
 	w.Admin(`CREATE SCHEMA spy AUTHORIZATION ` + user)
-	w.PSQL(`CREATE TABLE spy.proof (who text, what text)`, `GRANT ALL ON spy.proof TO PUBLIC`, `GRANT USAGE ON SCHEMA spy TO PUBLIC`,
+	w.PSQL(`CREATE TABLE spy.proof (who text, what text)`, `GRANT ALL ON spy.proof TO PUBLIC`,
+		`GRANT USAGE ON SCHEMA spy TO PUBLIC`,
 		`CREATE FUNCTION spy.note(what text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN INSERT INTO spy.proof VALUES (current_user, what); RETURN true; END $$`,
 		`CREATE FUNCTION spy.fires() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM spy.note(TG_NAME); RETURN coalesce(NEW, OLD); END $$`,
 		`GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA spy TO PUBLIC`)
@@ -37,7 +38,8 @@ func TestDeferredTriggers(t *testing.T) {
 	w := harness.Start(t, east, "aws_sqs")
 	user := spy(w)
 	w.Admin(`GRANT CREATE ON SCHEMA public TO ` + user)
-	w.PSQL(`CREATE TABLE spy.mine (id int)`, `CREATE CONSTRAINT TRIGGER permanent AFTER INSERT ON spy.mine DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`)
+	w.PSQL(`CREATE TABLE spy.mine (id int)`,
+		`CREATE CONSTRAINT TRIGGER permanent AFTER INSERT ON spy.mine DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`)
 	const temporary = `CREATE TEMP TABLE own (id int); CREATE CONSTRAINT TRIGGER temporary AFTER INSERT ON own DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires();
 		INSERT INTO own VALUES (1); INSERT INTO spy.mine VALUES (1);`
 	w.PSQL(`CALL iasql_begin('test')`)
@@ -49,7 +51,8 @@ func TestDeferredTriggers(t *testing.T) {
 	unseen(w, user)
 	// Of the very name of a constraint that is set.
 	name := w.Admin(`SELECT conname FROM pg_constraint WHERE conrelid = 'public.queue'::regclass AND condeferrable LIMIT 1`)
-	w.PSQL(`CREATE TABLE public.namesake (id int)`, fmt.Sprintf(`CREATE CONSTRAINT TRIGGER %s AFTER INSERT ON public.namesake DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`, name),
+	w.PSQL(`CREATE TABLE public.namesake (id int)`,
+		fmt.Sprintf(`CREATE CONSTRAINT TRIGGER %s AFTER INSERT ON public.namesake DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION spy.fires()`, name),
 		`CALL iasql_begin('test')`)
 	if got := w.JoinedRefused(`BEGIN; INSERT INTO queue (name) VALUES ('c'); INSERT INTO namesake VALUES (1); CALL iasql_rollback(); COMMIT`); !strings.Contains(got, "IA091") || !strings.Contains(got, "namesake") {
 		t.Errorf("a namesake of a constraint: %s", got)
@@ -67,7 +70,8 @@ func TestDeferredTriggers(t *testing.T) {
 func TestCodeInPulls(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs", "aws_sns")
-	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`) // a listing disproves the engine's own writes at once
+	// a listing disproves the engine's own writes at once
+	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	user := spy(w)
 	w.Admin(`GRANT REFERENCES, TRIGGER ON queue, topic TO ` + user)
 	w.PSQL(`INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 4) i`)
@@ -90,18 +94,22 @@ func TestCodeInPulls(t *testing.T) {
 		w.CLI("sqs", "delete-queue", "--queue-url", url)
 		_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
 		w.Eventually(quickly, "the record says why", func() bool {
-			return strings.Contains(w.PSQL(`SELECT message FROM iasql_status WHERE table_name = 'queue' AND state <> 'Present'`), "no member of iasql_engine")
+			return strings.Contains(w.PSQL(
+				`SELECT message FROM iasql_status WHERE table_name = 'queue' AND state <> 'Present'`),
+				"no member of iasql_engine")
 		})
 		unseen(w, user)
 		// Rolling back as the system would run it, too.
 		w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO queue (name) VALUES ('batched')`)
-		if got := w.JoinedRefused(`CALL iasql_rollback()`); !strings.Contains(got, "IA091") || !strings.Contains(got, "HINT") {
+		if got := w.JoinedRefused(`CALL iasql_rollback()`); !strings.Contains(got, "IA091") ||
+			!strings.Contains(got, "HINT") {
 			t.Errorf("%s: rolling back: %s", variant, got)
 		}
 		unseen(w, user)
 		// Everything else goes on.
 		w.Admin(`DROP TABLE IF EXISTS spy.notes CASCADE`,
-			`DROP TRIGGER IF EXISTS spying ON queue`, `DROP TRIGGER IF EXISTS spying_late ON queue`, `DROP TRIGGER IF EXISTS spying_statement ON queue`)
+			`DROP TRIGGER IF EXISTS spying ON queue`, `DROP TRIGGER IF EXISTS spying_late ON queue`,
+			`DROP TRIGGER IF EXISTS spying_statement ON queue`)
 		w.Joined(`CALL iasql_rollback()`)
 		if got := w.PSQL(`SELECT count(*) FROM queue WHERE name = 'batched'`); got != "0" {
 			t.Errorf("%s: rolled back, there are %s", variant, got)
@@ -126,7 +134,8 @@ func TestTypesInManagedTables(t *testing.T) {
 		`CREATE DOMAIN spy.checked AS text CHECK (spy.note('domain'))`)
 	for _, column := range []string{"spy.pair", "spy.checked", "spy.pair[]"} {
 		w.Admin(`ALTER TABLE queue ADD COLUMN theirs ` + column)
-		if got := w.Refused(`INSERT INTO queue (name) VALUES ('typed')`); !strings.Contains(got, "IA091") || !strings.Contains(got, "theirs") {
+		if got := w.Refused(`INSERT INTO queue (name) VALUES ('typed')`); !strings.Contains(got, "IA091") ||
+			!strings.Contains(got, "theirs") {
 			t.Errorf("a column of type %s: %s", column, got)
 		}
 		w.Admin(`ALTER TABLE queue DROP COLUMN theirs`)
@@ -164,7 +173,8 @@ func TestCodeOfOwners(t *testing.T) {
 		w.PSQL(fmt.Sprintf(`INSERT INTO topic (name) VALUES ('t%d')`, i)) // everything else goes on
 		w.Becomes(quickly, "1", fmt.Sprintf(`SELECT count(*) FROM topic WHERE arn IS NOT NULL AND name = 't%d'`, i))
 		unseen(w, user)
-		w.Admin(`DROP RULE IF EXISTS theirs ON queue`, `ALTER TABLE queue DROP CONSTRAINT IF EXISTS theirs`, `DROP INDEX IF EXISTS theirs`, `ALTER TABLE queue DROP COLUMN IF EXISTS theirs`)
+		w.Admin(`DROP RULE IF EXISTS theirs ON queue`, `ALTER TABLE queue DROP CONSTRAINT IF EXISTS theirs`,
+			`DROP INDEX IF EXISTS theirs`, `ALTER TABLE queue DROP COLUMN IF EXISTS theirs`)
 		w.PSQL(`SELECT iasql_sync_now()`)
 		if got := w.PSQL(`SELECT count(*) FROM queue WHERE name = '` + name + `'`); got != "1" {
 			t.Errorf("%s: taken off again, the queue is not there", attach)

@@ -52,17 +52,20 @@ func TestEditsDuringCommit(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('old')`)
 	w.Settled()
 
-	// An edit in a transaction that is open belongs to the batch or not: the commit does not begin before that is known.
+	// An edit in a transaction that is open belongs to the batch or not: the commit does not begin before that is
+	// known.
 	w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO queue (name) VALUES ('batched')`)
 	undecided := make(chan error, 1)
 	go func() {
-		_, err := w.TryPSQL(w.UserURL, `CALL iasql_join('test')`, `BEGIN; INSERT INTO queue (name) VALUES ('undecided'); SELECT pg_sleep(12); ROLLBACK`)
+		_, err := w.TryPSQL(w.UserURL, `CALL iasql_join('test')`,
+			`BEGIN; INSERT INTO queue (name) VALUES ('undecided'); SELECT pg_sleep(12); ROLLBACK`)
 		undecided <- err
 	}()
 	w.Eventually(quickly, "somebody edits", func() bool {
 		return w.Admin(`SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%undecided%pg_sleep%' AND wait_event = 'PgSleep'`) == "1"
 	})
-	if got := w.JoinedRefused(`CALL iasql_commit()`); !strings.Contains(got, "IA020") || !strings.Contains(got, "open") {
+	if got := w.JoinedRefused(`CALL iasql_commit()`); !strings.Contains(got, "IA020") ||
+		!strings.Contains(got, "open") {
 		t.Errorf("a commit while somebody edits in the batch: %s", got)
 	}
 	if err := <-undecided; err != nil {
@@ -86,10 +89,12 @@ func TestEditsDuringCommit(t *testing.T) {
 	case <-time.After(quickly):
 		t.Fatal("the commit does not begin")
 	}
-	if _, err := w.TryPSQL(other, `INSERT INTO queue (name) VALUES ('meanwhile')`, `UPDATE queue SET delay_seconds = 7 WHERE name = 'old'`); err != nil {
+	if _, err := w.TryPSQL(other, `INSERT INTO queue (name) VALUES ('meanwhile')`,
+		`UPDATE queue SET delay_seconds = 7 WHERE name = 'old'`); err != nil {
 		t.Errorf("an edit of something else: %v", err)
 	}
-	if _, err := w.TryPSQL(other, `UPDATE queue SET delay_seconds = 7 WHERE name = 'batched'`); err == nil || !strings.Contains(err.Error(), "IA020") {
+	if _, err := w.TryPSQL(other, `UPDATE queue SET delay_seconds = 7 WHERE name = 'batched'`); err == nil ||
+		!strings.Contains(err.Error(), "IA020") {
 		t.Errorf("an edit of what is being committed: %v", err)
 	}
 	close(release)
@@ -101,7 +106,8 @@ func TestEditsDuringCommit(t *testing.T) {
 		WHERE transaction_id = ` + batch + ` AND origin = 'user' AND table_name IS NOT NULL`); got != "batched" {
 		t.Errorf("the batch has come to hold %s", got)
 	}
-	if got := w.Admin(`SELECT count(*) FROM iasql_operations WHERE transaction_id = ` + batch + ` AND (key LIKE '%meanwhile%' OR key LIKE '%old%')`); got != "0" {
+	if got := w.Admin(`SELECT count(*) FROM iasql_operations WHERE transaction_id = ` + batch +
+		` AND (key LIKE '%meanwhile%' OR key LIKE '%old%')`); got != "0" {
 		t.Errorf("the commit pushed others' edits: %s", got)
 	}
 	w.Settled() // and then they are pushed

@@ -15,7 +15,8 @@ import (
 func TestMetricsApart(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
-	w.Args = []string{"--http", "127.0.0.1:0", "--http-metrics", "127.0.0.1:0", "--http-trusted-proxy", "10.0.0.0/8,192.0.2.1"}
+	w.Args = []string{"--http", "127.0.0.1:0", "--http-metrics", "127.0.0.1:0", "--http-trusted-proxy",
+		"10.0.0.0/8,192.0.2.1"}
 	engine := w.Serve()
 	served := func(what string) string {
 		var found []string
@@ -43,7 +44,8 @@ func TestMetricsApart(t *testing.T) {
 			t.Errorf("%s is %d", path, status)
 		}
 	}
-	if status, text := get(console + "/metrics"); status == http.StatusOK && strings.Contains(text, "iasql_") || strings.Contains(text, "# HELP") {
+	if status, text := get(console + "/metrics"); status == http.StatusOK && strings.Contains(text, "iasql_") ||
+		strings.Contains(text, "# HELP") {
 		t.Errorf("the console shows metrics: %d %.200s", status, text)
 	}
 	if status, _ := get(metrics + "/signin"); status != http.StatusNotFound {

@@ -57,12 +57,15 @@ func edits(w *harness.World, name string) {
 
 func arrives(w *harness.World, name string) {
 	w.Helper()
-	w.Becomes(soon, "t|0", fmt.Sprintf(`SELECT bool_or(url IS NOT NULL), (SELECT count(*) FROM iasql_audit_log WHERE table_name = 'queue' AND NOT settled) FROM queue WHERE name = '%s'`, name))
+	w.Becomes(soon, "t|0", fmt.Sprintf(
+		`SELECT bool_or(url IS NOT NULL), (SELECT count(*) FROM iasql_audit_log WHERE table_name = 'queue' AND NOT settled) FROM queue WHERE name = '%s'`, name))
 }
 
 func names(w *harness.World, who string) {
 	w.Helper()
-	w.Eventually(soon, "iasql_engines() names "+who, func() bool { return strings.Contains(w.PSQL(`SELECT doing FROM iasql_engines()`), who) })
+	w.Eventually(soon, "iasql_engines() names "+who, func() bool {
+		return strings.Contains(w.PSQL(`SELECT doing FROM iasql_engines()`), who)
+	})
 }
 
 // Whoever takes the advisory lock that engines wait by keeps none of them waiting.
@@ -98,7 +101,9 @@ func TestLeaseLockFoughtFor(t *testing.T) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			for ctx.Err() == nil {
-				if _, err := outsider.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_lock%s; SELECT pg_sleep(%d); SELECT pg_advisory_unlock%s`, leaseLock, min(3*i, 3), leaseLock)); err != nil {
+				if _, err := outsider.Exec(ctx,
+					fmt.Sprintf(`SELECT pg_advisory_lock%s; SELECT pg_sleep(%d); SELECT pg_advisory_unlock%s`,
+						leaseLock, min(3*i, 3), leaseLock)); err != nil {
 					return
 				}
 			}
@@ -138,7 +143,8 @@ func TestPretender(t *testing.T) {
 	w.Becomes(soon, "", `SELECT engine FROM iasql_engines()`)
 	// A process id may be given to anybody who comes later.
 	w.Admin(fmt.Sprintf(`UPDATE iasql_internal.engine SET pid = %d`, outsider.PgConn().PID()))
-	_, _ = w.TryPSQL(w.AdminURL, fmt.Sprintf(`UPDATE iasql_internal.lease SET pid = %d, role = coalesce(role, 10)`, outsider.PgConn().PID()))
+	_, _ = w.TryPSQL(w.AdminURL, fmt.Sprintf(`UPDATE iasql_internal.lease SET pid = %d, role = coalesce(role, 10)`,
+		outsider.PgConn().PID()))
 	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "IA010") {
 		t.Errorf("with a pretender: %s", got)
 	}
@@ -233,9 +239,11 @@ func TestDefaultAccountLock(t *testing.T) {
 	outsider.exec(`SELECT pg_advisory_lock(hashtextextended('aws_account.is_default', 0)), pg_advisory_lock(hashtextextended('aws_regions.is_default default', 0))`)
 	reader := newSession(w, w.Login("reader", "iasql_reader"))
 	reader.exec(`BEGIN`)
-	for _, statement := range []string{`SELECT FROM iasql_internal.account FOR UPDATE`, `DELETE FROM iasql_internal.account`} {
+	for _, statement := range []string{`SELECT FROM iasql_internal.account FOR UPDATE`,
+		`DELETE FROM iasql_internal.account`} {
 		_, _ = reader.Exec(context.Background(), `SAVEPOINT s`)
-		_, _ = reader.Prepare(context.Background(), "", statement) // takes the table's lock before it asks for the right
+		// takes the table's lock before it asks for the right
+		_, _ = reader.Prepare(context.Background(), "", statement)
 	}
 	w.PSQL(`SET statement_timeout = '5s'; INSERT INTO aws_account (name, is_default, access_key_id, secret_access_key) VALUES ('other', true, 'AKIAIOSFODNN7EXAMPLE', 'x')`,
 		`SET statement_timeout = '5s'; UPDATE aws_account SET is_default = true WHERE name = 'default'`,

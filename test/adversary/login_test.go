@@ -185,13 +185,15 @@ func TestPowerfulLogin(t *testing.T) {
 	w := setUp(t, testdb.Empty(t))
 	for _, args := range [][]string{{"serve"}, {"serve", "--no-migrate"}} {
 		out, err := run(t, append(args, "--database-url", w.AdminURL)...)
-		if err == nil || !strings.Contains(out, "must not be used by an engine: it has") || !strings.Contains(out, "SUPERUSER") {
+		if err == nil || !strings.Contains(out, "must not be used by an engine: it has") ||
+			!strings.Contains(out, "SUPERUSER") {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}
 	}
 	w.Admin(`ALTER ROLE ` + login(t, w.EngineURL) + ` CREATEROLE`)
 	for _, args := range [][]string{{"serve"}, {"migrate"}, {"migrate", "--admin-url", w.AdminURL}} {
-		if out, err := run(t, append(args, "--database-url", w.EngineURL)...); err == nil || !strings.Contains(out, "CREATEROLE") {
+		if out, err := run(t, append(args, "--database-url", w.EngineURL)...); err == nil ||
+			!strings.Contains(out, "CREATEROLE") {
 			t.Errorf("%v: %v: %s", args, err, out)
 		}
 	}
@@ -231,7 +233,8 @@ func TestOutsiderHoldsMigrations(t *testing.T) {
 	for range 3 {
 		select {
 		case r := <-results:
-			if r.err != nil || !strings.Contains(r.out, "user="+login(t, outsider)) || !strings.Contains(r.out, "pid=") {
+			if r.err != nil || !strings.Contains(r.out, "user="+login(t, outsider)) ||
+				!strings.Contains(r.out, "pid=") {
 				t.Errorf("%v: %s", r.err, r.out)
 			}
 		case <-time.After(60 * time.Second):

@@ -54,13 +54,15 @@ func TestLeftOverConnection(t *testing.T) {
 		if _, err := user.Exec(t.Context(), `SET statement_timeout = 0`); err != nil {
 			t.Fatal(err)
 		}
-		if err := user.QueryRow(t.Context(), `SELECT public.dblink_get_connections(), 'iasql_' || pg_backend_pid()`).Scan(&left, &session); err != nil {
+		if err := user.QueryRow(t.Context(),
+			`SELECT public.dblink_get_connections(), 'iasql_' || pg_backend_pid()`).Scan(&left, &session); err != nil {
 			t.Fatal(err)
 		}
 		if len(left) > 0 {
 			t.Errorf("after %s there are connections left: %s", c.statement, left)
 		}
-		if _, err := user.Exec(t.Context(), `SELECT * FROM public.dblink('`+session+`', 'SELECT current_user') AS r (who text)`); err == nil {
+		if _, err := user.Exec(t.Context(), `SELECT * FROM public.dblink('`+session+
+			`', 'SELECT current_user') AS r (who text)`); err == nil {
 			t.Errorf("after %s its caller speaks through a connection of the loopback role", c.statement)
 		}
 		time.Sleep(time.Second) // until the lock is gone
@@ -115,7 +117,8 @@ func TestLoopbackPassword(t *testing.T) {
 		if strings.Contains(got, password) {
 			t.Errorf("%s reads the password", login(t, who))
 		}
-		for _, statement := range []string{`SELECT password FROM iasql_internal.loopback`, `COPY iasql_internal.loopback TO STDOUT`, `SELECT iasql_internal.elsewhere('SELECT 1')`,
+		for _, statement := range []string{`SELECT password FROM iasql_internal.loopback`,
+			`COPY iasql_internal.loopback TO STDOUT`, `SELECT iasql_internal.elsewhere('SELECT 1')`,
 			`SELECT iasql_internal.elsewhere('SELECT password FROM iasql_internal.loopback')`} {
 			if _, err := w.TryPSQL(who, statement); err == nil || !strings.Contains(err.Error(), "42501") {
 				t.Errorf("%s: %v", statement, err)
@@ -127,7 +130,8 @@ func TestLoopbackPassword(t *testing.T) {
 	}
 	role := w.Admin(`SELECT role FROM iasql_internal.loopback`)
 	w.Admin(`ALTER ROLE ` + role + ` NOLOGIN`)
-	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "IA014") || !strings.Contains(got, role) || !strings.Contains(got, "pg_hba.conf") || strings.Contains(got, password) {
+	if got := w.Refused(`SELECT iasql_sync_now()`); !strings.Contains(got, "IA014") || !strings.Contains(got, role) ||
+		!strings.Contains(got, "pg_hba.conf") || strings.Contains(got, password) {
 		t.Errorf("when the role may not log in: %s", got)
 	}
 }
@@ -136,9 +140,11 @@ func TestLoopbackPassword(t *testing.T) {
 func TestLoopbackRole(t *testing.T) {
 	t.Parallel()
 	w := setUp(t, testdb.Empty(t))
-	role, password := w.Admin(`SELECT role FROM iasql_internal.loopback`), w.Admin(`SELECT password FROM iasql_internal.loopback`)
+	role, password := w.Admin(`SELECT role FROM iasql_internal.loopback`),
+		w.Admin(`SELECT password FROM iasql_internal.loopback`)
 	loopback := as(t, w.AdminURL, role, password)
-	for _, statement := range []string{`SELECT * FROM iasql_internal.loopback`, `SELECT * FROM iasql_internal.request`, `SELECT * FROM public.iasql_audit_log`, `SET ROLE iasql_engine`, `CREATE TABLE public.mine ()`,
+	for _, statement := range []string{`SELECT * FROM iasql_internal.loopback`, `SELECT * FROM iasql_internal.request`,
+		`SELECT * FROM public.iasql_audit_log`, `SET ROLE iasql_engine`, `CREATE TABLE public.mine ()`,
 		`SELECT iasql_internal.tick()`, `SELECT iasql_internal.elsewhere('SELECT 1')`} {
 		if _, err := w.TryPSQL(loopback, statement); err == nil || !strings.Contains(err.Error(), "42501") {
 			t.Errorf("%s: %v", statement, err)
@@ -166,7 +172,8 @@ func TestRestoredCopy(t *testing.T) {
 	}
 	c := &harness.World{T: t, AdminURL: copied}
 	const submit = `SELECT iasql_internal.elsewhere('SELECT iasql_internal.submit(''sync'', ''{}'', ''me'')')`
-	if _, err := c.TryPSQL(copied, submit); err == nil || !strings.Contains(err.Error(), "IA014") || !strings.Contains(err.Error(), "engine migrate") {
+	if _, err := c.TryPSQL(copied, submit); err == nil || !strings.Contains(err.Error(), "IA014") ||
+		!strings.Contains(err.Error(), "engine migrate") {
 		t.Errorf("a copy that was not migrated: %v", err)
 	}
 	if got := w.Admin(`SELECT count(*) FROM iasql_internal.request`); got != "0" {
@@ -174,7 +181,8 @@ func TestRestoredCopy(t *testing.T) {
 	}
 	// A plain login is told, and an administrator mends it.
 	plain := as(t, copied, login(t, w.EngineURL), "secret")
-	if out, err := run(t, "migrate", "--database-url", plain); err == nil || !strings.Contains(out, "loopback role") || !strings.Contains(out, "--admin-url") {
+	if out, err := run(t, "migrate", "--database-url", plain); err == nil || !strings.Contains(out, "loopback role") ||
+		!strings.Contains(out, "--admin-url") {
 		t.Errorf("%v: %s", err, out)
 	}
 	if out, err := run(t, "migrate", "--admin-url", copied, "--database-url", plain); err != nil {
@@ -183,7 +191,8 @@ func TestRestoredCopy(t *testing.T) {
 	if got := c.Admin(submit); got != "1" {
 		t.Errorf("after migrating the copy: %s", got)
 	}
-	if own, others := c.Admin(`SELECT role || password FROM iasql_internal.loopback`), w.Admin(`SELECT role || password FROM iasql_internal.loopback`); own == others {
+	if own, others := c.Admin(`SELECT role || password FROM iasql_internal.loopback`),
+		w.Admin(`SELECT role || password FROM iasql_internal.loopback`); own == others {
 		t.Error("the copy has the original's role")
 	}
 	if got := w.Admin(`SELECT count(*) FROM iasql_internal.request`); got != "0" {

@@ -19,7 +19,8 @@ func TestQueueIsNotSteered(t *testing.T) {
 	outsider := newSession(w, w.Login("outsider"))
 	leader := w.Admin(`SELECT leader_id, elected_at FROM iasql_river.river_leader`)
 	for _, payload := range []string{
-		`{"action": "pause", "queue": "*"}`, `{"action": "pause", "queue": "iasql"}`, `{"action": "pause", "queue": "iasql_requests"}`,
+		`{"action": "pause", "queue": "*"}`, `{"action": "pause", "queue": "iasql"}`,
+		`{"action": "pause", "queue": "iasql_requests"}`,
 		`{"action": "metadata_changed", "queue": "iasql", "metadata": {}}`,
 	} {
 		outsider.exec(`SELECT pg_notify('iasql_river.river_control', '` + payload + `')`)
@@ -71,7 +72,9 @@ func TestFlood(t *testing.T) {
 	}
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.PSQL(`UPDATE iasql_settings SET value = '90 seconds' WHERE name = 'sync_interval'`)
-	w.Eventually(soon, "the interval is put in force", func() bool { return strings.Count(engine.Log(), "full cycles are scheduled") == scheduled+1 })
+	w.Eventually(soon, "the interval is put in force", func() bool {
+		return strings.Count(engine.Log(), "full cycles are scheduled") == scheduled+1
+	})
 	time.Sleep(2 * time.Second)
 	stop()
 	for range 4 {

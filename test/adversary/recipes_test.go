@@ -122,7 +122,9 @@ func TestRecipeIdentity(t *testing.T) {
 	w.PSQL(`UPDATE aws_regions SET is_enabled = false`)
 	alice, bob, a, b := people(w)
 	w.Admin(recipe(t, "identity", a, b))
-	expect(w, alice, `INSERT INTO aws_account (name, role_arn) VALUES ('a', 'arn:aws:iam::123456789012:role/web-1')`, "")
-	expect(w, bob, `INSERT INTO aws_account (name, role_arn) VALUES ('b', 'arn:aws:iam::123456789012:role/web-1')`, "42501")
+	expect(w, alice, `INSERT INTO aws_account (name, role_arn) VALUES ('a', 'arn:aws:iam::123456789012:role/web-1')`,
+		"")
+	expect(w, bob, `INSERT INTO aws_account (name, role_arn) VALUES ('b', 'arn:aws:iam::123456789012:role/web-1')`,
+		"42501")
 	expect(w, bob, `INSERT INTO aws_account (name, profile) VALUES ('b', 'sandbox')`, "")
 }

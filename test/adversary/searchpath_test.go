@@ -52,9 +52,15 @@ func TestSearchPath(t *testing.T) {
 	engine.UserURL = pinned(t, user)
 	engine.Serve()
 	trapped("engine serve")
-	for _, statement := range []string{`SELECT * FROM public.iasql_install('aws_account')`, `UPDATE public.aws_regions SET is_enabled = region = 'us-east-1'`, `SELECT * FROM public.iasql_install('aws_vpc', 'aws_sqs')`,
-		`INSERT INTO public.queue (name) VALUES ('one')`, `SELECT public.iasql_wait_for_all(30)`, `SELECT public.iasql_sync_now()`, `CALL public.iasql_begin('test')`,
-		`BEGIN; CALL public.iasql_join('test'); UPDATE public.queue SET delay_seconds = 5; COMMIT`, `BEGIN; CALL public.iasql_join('test'); CALL public.iasql_commit(); COMMIT`, `SELECT * FROM public.iasql_status`, `DELETE FROM public.queue`, `SELECT public.iasql_wait_for_all(30)`, `SELECT * FROM public.iasql_uninstall('aws_sqs')`} {
+	for _, statement := range []string{`SELECT * FROM public.iasql_install('aws_account')`,
+		`UPDATE public.aws_regions SET is_enabled = region = 'us-east-1'`,
+		`SELECT * FROM public.iasql_install('aws_vpc', 'aws_sqs')`,
+		`INSERT INTO public.queue (name) VALUES ('one')`, `SELECT public.iasql_wait_for_all(30)`,
+		`SELECT public.iasql_sync_now()`, `CALL public.iasql_begin('test')`,
+		`BEGIN; CALL public.iasql_join('test'); UPDATE public.queue SET delay_seconds = 5; COMMIT`,
+		`BEGIN; CALL public.iasql_join('test'); CALL public.iasql_commit(); COMMIT`,
+		`SELECT * FROM public.iasql_status`, `DELETE FROM public.queue`, `SELECT public.iasql_wait_for_all(30)`,
+		`SELECT * FROM public.iasql_uninstall('aws_sqs')`} {
 		engine.PSQL(statement)
 		trapped(statement)
 	}
@@ -90,7 +96,8 @@ func TestSearchPathOfDev(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said harness.Buffer
-	dev := exec.Command(harness.Engine(), "dev", "--data-dir", dir, "--pg-port", fmt.Sprint(pg.Port()), "--aws-endpoint", "http://127.0.0.1:1")
+	dev := exec.Command(harness.Engine(), "dev", "--data-dir", dir, "--pg-port", fmt.Sprint(pg.Port()),
+		"--aws-endpoint", "http://127.0.0.1:1")
 	dev.Stdout, dev.Stderr = &said, &said
 	if err := dev.Start(); err != nil {
 		t.Fatal(err)
@@ -128,7 +135,8 @@ func pinned(t *testing.T, address string) string {
 func unharmed(w *harness.World, after string) {
 	w.Helper()
 	if got := w.Admin(`SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM public.trapped`); got != "0" {
-		w.Errorf("after %s, %s traps were stepped into, by %s", after, got, w.Admin(`SELECT string_agg(DISTINCT who || ': ' || what, ', ') FROM public.proof`))
+		w.Errorf("after %s, %s traps were stepped into, by %s", after, got,
+			w.Admin(`SELECT string_agg(DISTINCT who || ': ' || what, ', ') FROM public.proof`))
 	}
 }
 
@@ -139,7 +147,9 @@ var called = regexp.MustCompile(`\b([a-z_][a-z0-9_]*) ?\(`)
 func trap(w *harness.World, mallory string) {
 	w.Helper()
 	var names []string
-	for _, pattern := range []string{"../../sql/*.sql", "../../sql/*/*.sql", "../../migrations/*.sql", "../../internal/platform/*.go", "../../internal/postgres/*.go", "../../internal/engine/*.go", "../../internal/devenv/*.go", "../../internal/modules/*.go", "../../cmd/engine/*.go"} {
+	for _, pattern := range []string{"../../sql/*.sql", "../../sql/*/*.sql", "../../migrations/*.sql",
+		"../../internal/platform/*.go", "../../internal/postgres/*.go", "../../internal/engine/*.go",
+		"../../internal/devenv/*.go", "../../internal/modules/*.go", "../../cmd/engine/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			w.Fatalf("%s: %v", pattern, err)
@@ -164,7 +174,8 @@ func trap(w *harness.World, mallory string) {
 	list := "'{" + strings.Join(names, ",") + "}'::text[]"
 	who := login(w.T, mallory)
 	_, err := w.TryPSQL(mallory,
-		`CREATE SEQUENCE public.trapped`, `CREATE TABLE public.proof (who text, what text)`, `GRANT ALL ON SEQUENCE public.trapped TO PUBLIC`, `GRANT ALL ON public.proof TO PUBLIC`,
+		`CREATE SEQUENCE public.trapped`, `CREATE TABLE public.proof (who text, what text)`,
+		`GRANT ALL ON SEQUENCE public.trapped TO PUBLIC`, `GRANT ALL ON public.proof TO PUBLIC`,
 		fmt.Sprintf(`CREATE FUNCTION public.step(what text) RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 			BEGIN
 				IF current_user <> '%s' THEN
@@ -180,7 +191,8 @@ func trap(w *harness.World, mallory string) {
 			signature text;
 		BEGIN
 			FOR f IN SELECT DISTINCT ON (p.proname) p.proname, format_type(p.prorettype, NULL) AS result FROM pg_catalog.pg_proc p
-					WHERE p.proname = ANY (`+list+`) AND p.prokind = 'f' AND p.pronamespace = 'pg_catalog'::regnamespace AND format_type(p.prorettype, NULL) !~ '^"?any|trigger|record|internal|void|cstring'
+					WHERE p.proname = ANY (`+list+
+			`) AND p.prokind = 'f' AND p.pronamespace = 'pg_catalog'::regnamespace AND format_type(p.prorettype, NULL) !~ '^"?any|trigger|record|internal|void|cstring'
 					ORDER BY p.proname, p.oid LOOP
 				FOR signature IN
 					SELECT a FROM unnest(types) a UNION ALL SELECT a || ',' || b FROM unnest(types) a, unnest(types) b

@@ -15,8 +15,10 @@ import (
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
-	for what, name := range map[string]string{"escape": "a\x1b]0;owned\x07", "line feed": "a\nNOTICE: b", "C1": "a\u009b2J", "direction": "a\u202eb", "delete": "a\x7f"} {
-		if got := w.Refused(`CALL iasql_begin('` + name + `')`); !strings.Contains(got, "IA007") || strings.ContainsAny(got, "\x1b\x07\u009b\u202e\x7f") || strings.Contains(got, "\nNOTICE: b") {
+	for what, name := range map[string]string{"escape": "a\x1b]0;owned\x07", "line feed": "a\nNOTICE: b",
+		"C1": "a\u009b2J", "direction": "a\u202eb", "delete": "a\x7f"} {
+		if got := w.Refused(`CALL iasql_begin('` + name + `')`); !strings.Contains(got, "IA007") ||
+			strings.ContainsAny(got, "\x1b\x07\u009b\u202e\x7f") || strings.Contains(got, "\nNOTICE: b") {
 			t.Errorf("a name with %s: %q", what, got)
 		}
 	}
@@ -24,7 +26,9 @@ func TestHostileText(t *testing.T) {
 	const hostile = "Mallory \x1b[2J"
 	w.Admin(`CREATE ROLE "` + hostile + `" IN ROLE iasql_user`)
 	defer w.Admin(`DROP OWNED BY "`+hostile+`"`, `DROP ROLE "`+hostile+`"`)
-	w.Admin(`GRANT "`+hostile+`" TO `+w.PSQL(`SELECT current_user`), `SET SESSION AUTHORIZATION "`+hostile+`"; CALL iasql_begin('good'); SELECT iasql_console_token(); RESET SESSION AUTHORIZATION`, `UPDATE iasql_internal.batch SET name = E'bad\x1b]0;owned\x07'`)
+	w.Admin(`GRANT "`+hostile+`" TO `+w.PSQL(`SELECT current_user`), `SET SESSION AUTHORIZATION "`+hostile+
+		`"; CALL iasql_begin('good'); SELECT iasql_console_token(); RESET SESSION AUTHORIZATION`,
+		`UPDATE iasql_internal.batch SET name = E'bad\x1b]0;owned\x07'`)
 	for _, args := range [][]string{
 		{"psql", "-X", w.UserURL, "-c", `CALL iasql_join('1')`},
 		{"psql", "-X", w.UserURL, "-c", `CALL iasql_join('1')`, "-c", `CALL iasql_begin('another')`},

@@ -43,7 +43,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		return faultproxy.Fault{}
 	}
 	proxy.Set(refuse)
-	w.PSQL(insert(1, 40, "failed"), `INSERT INTO rds (db_instance_identifier, engine, db_instance_class, allocated_storage, master_username, master_user_password)
+	w.PSQL(insert(1, 40, "failed"),
+		`INSERT INTO rds (db_instance_identifier, engine, db_instance_class, allocated_storage, master_username, master_user_password)
 		VALUES ('db', 'postgres', 'db.t3.micro', 20, 'admin', '`+secret("rds")+`')`)
 	w.Becomes(quickly, "41", `SELECT count(*) FROM iasql_status WHERE state = 'CreatingFailed' AND review`)
 	look("failed")
@@ -64,16 +65,20 @@ func TestSecretsStayHidden(t *testing.T) {
 	}
 
 	// In a batch: staged, previewed, rolled back.
-	w.PSQL(`CALL iasql_begin('test')`, insert(41, 80, "staged"), `UPDATE secret SET value = '`+secret("changed")+`' WHERE name = 'failed1'`)
+	w.PSQL(`CALL iasql_begin('test')`, insert(41, 80, "staged"), `UPDATE secret SET value = '`+secret("changed")+
+		`' WHERE name = 'failed1'`)
 	look("staged")
 	w.Joined(`SELECT count(*) FROM iasql_preview()`)
-	w.Joined(`BEGIN; UPDATE secret SET value = '` + secret("own") + `' WHERE name = 'failed2'; SELECT count(*) FROM iasql_preview(); ROLLBACK`)
+	w.Joined(`BEGIN; UPDATE secret SET value = '` + secret("own") +
+		`' WHERE name = 'failed2'; SELECT count(*) FROM iasql_preview(); ROLLBACK`)
 	w.Joined(`SELECT iasql_create_review('t')`, `SELECT * FROM iasql_get_sql_since()`)
 	look("previewed")
-	if out := w.Joined(`SELECT * FROM iasql_preview()`); strings.Contains(out, planted) || !strings.Contains(out, "********") {
+	if out := w.Joined(`SELECT * FROM iasql_preview()`); strings.Contains(out, planted) ||
+		!strings.Contains(out, "********") {
 		t.Errorf("the batch's preview: %.500s", out)
 	}
-	if out, err := w.TryPSQL(reader, `SELECT * FROM iasql_preview()`); err != nil || strings.Contains(out, planted) || strings.Contains(out, "staged") {
+	if out, err := w.TryPSQL(reader, `SELECT * FROM iasql_preview()`); err != nil || strings.Contains(out, planted) ||
+		strings.Contains(out, "staged") {
 		t.Errorf("a reader's preview: %v %.500s", err, out)
 	}
 	w.Joined(`CALL iasql_rollback()`)
@@ -108,7 +113,8 @@ func TestSecretsStayHidden(t *testing.T) {
 
 	// While no engine runs; then dumped, restored and deleted.
 	engine.Kill()
-	w.PSQL(insert(121, 200, "waiting"), `UPDATE secret SET value = '`+secret("again")+`' WHERE name = 'failed4'`, `UPDATE secret SET value = '`+secret("twice")+`' WHERE name = 'failed4'`)
+	w.PSQL(insert(121, 200, "waiting"), `UPDATE secret SET value = '`+secret("again")+`' WHERE name = 'failed4'`,
+		`UPDATE secret SET value = '`+secret("twice")+`' WHERE name = 'failed4'`)
 	look("waiting")
 	dump := exec.Command("pg_dump", "--schema=public", "--enable-row-security", "--inserts", reader)
 	out, err := dump.CombinedOutput()
@@ -125,7 +131,8 @@ func TestSecretsStayHidden(t *testing.T) {
 		t.Errorf("of two secrets %q was pushed", got)
 	}
 	look("pushed late")
-	w.Admin(`UPDATE iasql_settings SET value = '1000' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '1000' WHERE name = 'max_deletes'`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`DELETE FROM secret`)
 	look("being deleted")
 	w.Settled()
@@ -273,7 +280,8 @@ func TestUpsertOfSecret(t *testing.T) {
 	if got := value(w, "u"); got != "six" {
 		t.Errorf("what was taken back was pushed: %s", got)
 	}
-	w.PSQL(`INSERT INTO secret (name, value) VALUES ('u', 'eight') ON CONFLICT DO NOTHING`, `UPDATE secret SET description = 'unrelated'`)
+	w.PSQL(`INSERT INTO secret (name, value) VALUES ('u', 'eight') ON CONFLICT DO NOTHING`,
+		`UPDATE secret SET description = 'unrelated'`)
 	w.Settled()
 	if got := value(w, "u"); got != "six" {
 		t.Errorf("what was not inserted was pushed: %s", got)

@@ -19,11 +19,14 @@ const root = "../.."
 
 // core are the folders that know worlds by their descriptions alone. Below modules are the
 // worlds' own.
-var core = []string{"internal/auditlog", "internal/console", "internal/decide", "internal/engine", "internal/metrics", "internal/modes", "internal/modules",
-	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/sync", "internal/tracing"}
+var core = []string{"internal/auditlog", "internal/console", "internal/decide", "internal/engine", "internal/metrics",
+	"internal/modes", "internal/modules",
+	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/sync",
+	"internal/tracing"}
 
 // words are AWS's, in names and texts; comments may give it as an example.
-var words = regexp.MustCompile(`(?i)aws|amazon|cloudtrail|cloudformation|cloudcontrol|(^|[^a-z])(arns?|vpcs?|ec2|s3|iam|sqs|lambda)([^a-z]|$)`)
+var words = regexp.MustCompile(
+	`(?i)aws|amazon|cloudtrail|cloudformation|cloudcontrol|(^|[^a-z])(arns?|vpcs?|ec2|s3|iam|sqs|lambda)([^a-z]|$)`)
 
 // mayImport says which folders of internal each of the core may import, in the order in which
 // data travels: deciding knows of no store, the store of no cycle, and none of a world.
@@ -53,8 +56,10 @@ func TestImports(t *testing.T) {
 			for _, spec := range file.Imports {
 				imported := strings.Trim(spec.Path.Value, `"`)
 				own, internal := strings.CutPrefix(imported, "iasql/internal/")
-				inside := filepath.Dir(path) != filepath.Join(root, folder) // storetest tests the store, and knows what does
-				if strings.HasPrefix(imported, "github.com/aws/") || internal && !inside && !slices.Contains(strings.Fields(may), own) {
+				// storetest tests the store, and knows what does
+				inside := filepath.Dir(path) != filepath.Join(root, folder)
+				if strings.HasPrefix(imported, "github.com/aws/") || internal && !inside &&
+					!slices.Contains(strings.Fields(may), own) {
 					t.Errorf("%s imports %s", set.Position(spec.Pos()), imported)
 				}
 			}
@@ -76,7 +81,8 @@ func TestModules(t *testing.T) {
 		each(t, strings.TrimPrefix(folder, root+"/"), func(_ string, set *token.FileSet, file *ast.File) {
 			for _, spec := range file.Imports {
 				imported := strings.Trim(spec.Path.Value, `"`)
-				for _, none := range []string{"iasql/internal/modules/", "iasql/internal/sync", "iasql/internal/engine", "iasql/internal/platform", "iasql/internal/postgres", "iasql/internal/console"} {
+				for _, none := range []string{"iasql/internal/modules/", "iasql/internal/sync", "iasql/internal/engine",
+					"iasql/internal/platform", "iasql/internal/postgres", "iasql/internal/console"} {
 					if strings.HasPrefix(imported, none) {
 						t.Errorf("%s imports %s", set.Position(spec.Pos()), imported)
 					}
@@ -100,12 +106,14 @@ func TestDecidingIsPure(t *testing.T) {
 		each(t, folder, func(_ string, set *token.FileSet, file *ast.File) {
 			for _, spec := range file.Imports {
 				switch imported := strings.Trim(spec.Path.Value, `"`); {
-				case imported == "context", imported == "os", strings.HasPrefix(imported, "net"), strings.Contains(imported, "/sql"), strings.HasPrefix(imported, "github.com/jackc"):
+				case imported == "context", imported == "os", strings.HasPrefix(imported, "net"),
+					strings.Contains(imported, "/sql"), strings.HasPrefix(imported, "github.com/jackc"):
 					t.Errorf("%s imports %s", set.Position(spec.Pos()), imported)
 				}
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
-				if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Name == "Now" || s.Sel.Name == "Since" || s.Sel.Name == "Until") {
+				if s, ok := n.(*ast.SelectorExpr); ok &&
+					(s.Sel.Name == "Now" || s.Sel.Name == "Since" || s.Sel.Name == "Until") {
 					if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" {
 						t.Errorf("%s asks what time it is", set.Position(n.Pos()))
 					}
@@ -139,7 +147,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// samples are the only lines of the platform's SQL that may name a world's tables and modules: iasql_help() shows them as
+// samples are the only lines of the platform's SQL that may name a world's tables and modules: iasql_help() shows them
+// as
 // statements that can be typed, so that they take a table that there is, and a test types them into the demo.
 var samples = regexp.MustCompile(`^Sample: SELECT .*\$\$;$`)
 

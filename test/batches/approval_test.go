@@ -13,12 +13,14 @@ import (
 func TestApprovals(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
-	owner, helper, lead, other := user(w), connect(w, w.Login("helper", "iasql_user")), connect(w, w.Login("lead", "iasql_user")), connect(w, w.Login("other", "iasql_user"))
+	owner, helper, lead, other := user(w), connect(w, w.Login("helper", "iasql_user")),
+		connect(w, w.Login("lead", "iasql_user")), connect(w, w.Login("other", "iasql_user"))
 	const demand = `UPDATE iasql_settings SET value = '1' WHERE name = 'required_approvals'`
 	owner.refused("42501", []string{"administrators"}, demand)
 	role := func(s *session) string { return s.get(`SELECT current_user`) }
 	leads := role(connect(w, w.Login("leads")))
-	w.Admin(`GRANT `+leads+` TO `+role(lead)+`, `+role(helper), demand, `UPDATE iasql_settings SET value = '`+leads+`' WHERE name = 'approvers'`)
+	w.Admin(`GRANT `+leads+` TO `+role(lead)+`, `+role(helper), demand, `UPDATE iasql_settings SET value = '`+leads+
+		`' WHERE name = 'approvers'`)
 	owner.do(`CALL iasql_begin('shop')`, `INSERT INTO queue (name) VALUES ('a')`)
 	helper.do(`CALL iasql_join('shop')`, `UPDATE queue SET visibility_timeout = 60`)
 	lead.do(`CALL iasql_join('shop')`) // and looks
@@ -26,7 +28,8 @@ func TestApprovals(t *testing.T) {
 	approve := func(hash string) string { return `SELECT iasql_approve(` + batch + `, '` + hash + `')` }
 	hash := lead.get(`SELECT iasql_preview_hash()`)
 
-	owner.refused("IA027", []string{"0 of 1 approvals", "iasql_approve(" + batch + ", '" + hash + "')"}, `CALL iasql_commit()`)
+	owner.refused("IA027", []string{"0 of 1 approvals", "iasql_approve(" + batch + ", '" + hash + "')"},
+		`CALL iasql_commit()`)
 	owner.refused("42501", []string{"leads"}, approve(hash))
 	other.refused("42501", nil, approve(hash))
 	helper.refused("IA027", []string{"somebody else"}, approve(hash))

@@ -62,7 +62,8 @@ func TestOneString(t *testing.T) {
 func TestInsideTransaction(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_vpc")
-	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`, `CALL iasql_commit('why')`, `COMMIT`)
+	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`,
+		`CALL iasql_commit('why')`, `COMMIT`)
 	w.Settled()
 	w.Becomes(5*time.Second, "t", `SELECT vpc_id IS NOT NULL FROM vpc WHERE cidr_block = '10.3.0.0/16'`)
 	w.Becomes(5*time.Second, "", `SELECT doing FROM iasql_engines() WHERE doing LIKE '%batch%'`)
@@ -104,7 +105,8 @@ func TestOutOfDatePreview(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('two')`)
 	w.Settled()
 	s := user(w)
-	s.do(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('one')`, `UPDATE queue SET delay_seconds = 5 WHERE name = 'two'`)
+	s.do(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('one')`,
+		`UPDATE queue SET delay_seconds = 5 WHERE name = 'two'`)
 	hash := s.get(`SELECT iasql_preview_hash()`)
 	if again := s.get(`SELECT iasql_preview_hash()`); again != hash {
 		t.Errorf("the hash of the same plan differs: %s %s", hash, again)
@@ -114,7 +116,8 @@ func TestOutOfDatePreview(t *testing.T) {
 	if again := s.get(`SELECT iasql_preview_hash()`); again != hash {
 		t.Errorf("the hash changes with what the batch does not hold: %s %s", hash, again)
 	}
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", s.get(`SELECT url FROM queue WHERE name = 'two'`), "--attributes", "DelaySeconds=9")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", s.get(`SELECT url FROM queue WHERE name = 'two'`),
+		"--attributes", "DelaySeconds=9")
 	s.refused("IA023", nil, fmt.Sprintf(`CALL iasql_commit('x', '%s')`, hash))
 	if got := s.get(`SELECT string_agg(name || delay_seconds, ',' ORDER BY name) FROM queue WHERE name <> 'surprise'`); got != "one0,two5" {
 		t.Errorf("something was changed: %s", got)
@@ -140,7 +143,8 @@ func fiveSubnets(w *harness.World) {
 }
 
 func subnetsInCloud(w *harness.World) int {
-	return len(w.CLI("ec2", "describe-subnets", "--filters", "Name=vpc-id,Values="+w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.5.0.0/16'`))["Subnets"].([]any))
+	return len(w.CLI("ec2", "describe-subnets", "--filters",
+		"Name=vpc-id,Values="+w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.5.0.0/16'`))["Subnets"].([]any))
 }
 
 // The third of five creates fails for good: by default neither cloud objects
@@ -194,8 +198,10 @@ func TestRollbackNeedsNoCloud(t *testing.T) {
 	w.PSQL(`CALL iasql_begin('test')`)
 	engine.Kill()
 	w.Joined(`DELETE FROM subnet WHERE cidr_block = '10.6.1.0/24'`, `DELETE FROM vpc WHERE cidr_block = '10.6.0.0/16'`,
-		`UPDATE queue SET delay_seconds = 3 WHERE name = 'changed'`, `UPDATE queue SET delay_seconds = 4, visibility_timeout = 9 WHERE name = 'changed'`,
-		`INSERT INTO queue (name) VALUES ('new')`, `UPDATE queue SET delay_seconds = 1 WHERE name = 'new'`, `DELETE FROM queue WHERE name = 'kept'`)
+		`UPDATE queue SET delay_seconds = 3 WHERE name = 'changed'`,
+		`UPDATE queue SET delay_seconds = 4, visibility_timeout = 9 WHERE name = 'changed'`,
+		`INSERT INTO queue (name) VALUES ('new')`, `UPDATE queue SET delay_seconds = 1 WHERE name = 'new'`,
+		`DELETE FROM queue WHERE name = 'kept'`)
 	w.Joined(`CALL iasql_rollback()`)
 	if after := w.PSQL(all); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
@@ -221,7 +227,9 @@ func TestUndo(t *testing.T) {
 	w := harness.Start(t, east, "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('old', 1), ('gone', 2)`)
 	w.Settled()
-	w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('new')`, `UPDATE queue SET delay_seconds = 5 WHERE name = 'old'`, `DELETE FROM queue WHERE name = 'gone'`, `CALL iasql_commit('to be undone')`)
+	w.PSQL(`CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('new')`,
+		`UPDATE queue SET delay_seconds = 5 WHERE name = 'old'`, `DELETE FROM queue WHERE name = 'gone'`,
+		`CALL iasql_commit('to be undone')`)
 	batch := w.PSQL(`SELECT max(transaction_id) FROM iasql_audit_log WHERE message = 'to be undone'`)
 	s := user(w)
 	s.do(`CALL iasql_undo(` + batch + `)`)
@@ -241,7 +249,8 @@ func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
 	w.PSQL(`CALL iasql_begin('left')`, `INSERT INTO queue (name) VALUES ('abandoned')`) // and its session is gone
-	if got := w.PSQL(`SELECT doing FROM iasql_engines()`); !strings.Contains(got, "open since") || strings.Contains(got, "abandoned") {
+	if got := w.PSQL(`SELECT doing FROM iasql_engines()`); !strings.Contains(got, "open since") ||
+		strings.Contains(got, "abandoned") {
 		t.Errorf("doing: %s", got)
 	}
 	w.Becomes(time.Minute, "t|1|open|f", `SELECT session IS NULL, records, phase, abandoned FROM iasql_batches`)
@@ -276,6 +285,7 @@ func TestRefused(t *testing.T) {
 	s.do(`INSERT INTO queue (name) VALUES ('staged')`)
 	// What has staged records stays; everything else goes on.
 	s.refused("IA020", []string{"queue", "staged in batch"}, `SELECT * FROM iasql_uninstall('aws_sqs')`)
-	s.do(`SELECT iasql_sync_now()`, `SELECT * FROM iasql_uninstall('aws_sns')`, `SELECT * FROM iasql_install('aws_sns')`)
+	s.do(`SELECT iasql_sync_now()`, `SELECT * FROM iasql_uninstall('aws_sns')`,
+		`SELECT * FROM iasql_install('aws_sns')`)
 	s.do(`CALL iasql_rollback()`)
 }

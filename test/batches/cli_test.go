@@ -21,7 +21,8 @@ func pipeline(t *testing.T, w *harness.World, args ...string) (out, problem stri
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, harness.Engine(), append([]string{"batch"}, args...)...) // #nosec G204 -- the engine under test
+	cmd := exec.CommandContext(ctx, harness.Engine(),
+		append([]string{"batch"}, args...)...) // #nosec G204 -- the engine under test
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.UserURL)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -41,7 +42,8 @@ func TestPipeline(t *testing.T) {
 		t.Helper()
 		out, problem, code := pipeline(t, w, args...)
 		if code != want || !strings.Contains(out+problem, says) {
-			t.Errorf("engine batch %s ends with %d instead of %d, or does not say %q:\n%s%s", strings.Join(args, " "), code, want, says, out, problem)
+			t.Errorf("engine batch %s ends with %d instead of %d, or does not say %q:\n%s%s", strings.Join(args, " "),
+				code, want, says, out, problem)
 		}
 		return out
 	}
@@ -54,7 +56,8 @@ func TestPipeline(t *testing.T) {
 		Name, Phase string
 		Records     int
 	}
-	if err := json.Unmarshal([]byte(ends(0, "", "status", "shop", "--json")), &status); err != nil || len(status) != 1 || status[0].Name != "shop" || status[0].Phase != "open" || status[0].Records != 1 {
+	if err := json.Unmarshal([]byte(ends(0, "", "status", "shop", "--json")), &status); err != nil ||
+		len(status) != 1 || status[0].Name != "shop" || status[0].Phase != "open" || status[0].Records != 1 {
 		t.Errorf("status: %v %+v", err, status)
 	}
 	ends(4, "has not ended", "wait", "shop", "--timeout", "0s")
@@ -65,7 +68,8 @@ func TestPipeline(t *testing.T) {
 			Changes       map[string]any
 		}
 	}
-	if err := json.Unmarshal([]byte(ends(0, "", "preview", "shop", "--json")), &plan); err != nil || len(plan.Changes) != 1 || plan.Changes[0].Action != "create" || plan.Changes[0].Table != "vpc" ||
+	if err := json.Unmarshal([]byte(ends(0, "", "preview", "shop", "--json")), &plan); err != nil ||
+		len(plan.Changes) != 1 || plan.Changes[0].Action != "create" || plan.Changes[0].Table != "vpc" ||
 		plan.Changes[0].Changes["cidr_block"] == nil || plan.Hash == "" {
 		t.Errorf("preview: %v %+v", err, plan)
 	}
@@ -82,7 +86,9 @@ func TestPipeline(t *testing.T) {
 		Outcome  string
 		Warnings []string
 	}
-	if err := json.Unmarshal([]byte(ends(0, "", "commit", "shop", "--preview-hash", plan.Hash, "--message", "by the pipeline", "--json")), &outcome); err != nil || outcome.Outcome != "committed" || outcome.Warnings == nil || len(outcome.Warnings) != 0 {
+	if err := json.Unmarshal([]byte(ends(0, "", "commit", "shop", "--preview-hash", plan.Hash, "--message",
+		"by the pipeline", "--json")), &outcome); err != nil || outcome.Outcome != "committed" ||
+		outcome.Warnings == nil || len(outcome.Warnings) != 0 {
 		t.Errorf("commit: %v %+v", err, outcome)
 	}
 	ends(0, "committed", "wait", "shop")
@@ -98,11 +104,13 @@ func TestPipeline(t *testing.T) {
 	ends(3, "InvalidSubnet.Range", "commit", "half", "--on-error", "keep")
 	user(w).do(`CALL iasql_begin('dropped')`, `INSERT INTO vpc (cidr_block) VALUES ('10.10.0.0/16')`)
 	ends(0, "rolled back", "rollback", "dropped")
-	if got := w.PSQL(`SELECT count(*) FROM subnet WHERE tags ->> 'of' = 'pipeline' AND subnet_id IS NOT NULL`, `SELECT count(*) FROM vpc WHERE cidr_block = '10.10.0.0/16'`); got != "1\n0" {
+	if got := w.PSQL(`SELECT count(*) FROM subnet WHERE tags ->> 'of' = 'pipeline' AND subnet_id IS NOT NULL`,
+		`SELECT count(*) FROM vpc WHERE cidr_block = '10.10.0.0/16'`); got != "1\n0" {
 		t.Errorf("in the end: %s", got)
 	}
 
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'required_approvals'`)
-	user(w).do(`CALL iasql_begin('approved')`, `UPDATE vpc SET enable_dns_hostnames = false WHERE cidr_block = '10.9.0.0/16'`)
+	user(w).do(`CALL iasql_begin('approved')`,
+		`UPDATE vpc SET enable_dns_hostnames = false WHERE cidr_block = '10.9.0.0/16'`)
 	ends(5, "0 of 1 approvals", "commit", "approved")
 }

@@ -133,7 +133,8 @@ func (d *day) together() {
 		return beside[i].try(fmt.Sprintf(`UPDATE queue SET delay_seconds = 7 WHERE name = 'plain%d'`, i))
 	})
 	d.PSQL(`SELECT iasql_wait_for_all(60)`) // for none of what is staged
-	if got := d.PSQL(`SELECT count(*) FROM iasql_batches WHERE outcome IS NULL`, `SELECT count(*) FROM queue WHERE name LIKE 'new%' AND url IS NOT NULL`,
+	if got := d.PSQL(`SELECT count(*) FROM iasql_batches WHERE outcome IS NULL`,
+		`SELECT count(*) FROM queue WHERE name LIKE 'new%' AND url IS NOT NULL`,
 		`SELECT count(*) FROM iasql_operations WHERE key LIKE '%plain%' AND kind = 'update'`); got != "8\n0\n8" {
 		d.Errorf("while eight batches are open: %s", got)
 	}
@@ -212,7 +213,8 @@ func (d *day) abandoned() {
 	_ = left.conn.Close(context.WithoutCancel(d.Context()))
 	d.Admin(`UPDATE iasql_internal.batch SET opened_at = opened_at - interval '2 hours' WHERE name = 'batch14'`)
 	d.Becomes(time.Minute, "t", `SELECT abandoned FROM iasql_batches WHERE name = 'batch14'`)
-	d.PSQL(`UPDATE queue SET delay_seconds = 8 WHERE name = 'plain0'`, `SELECT iasql_wait_for_all(60)`) // it holds up nobody
+	// it holds up nobody
+	d.PSQL(`UPDATE queue SET delay_seconds = 8 WHERE name = 'plain0'`, `SELECT iasql_wait_for_all(60)`)
 	d.people[4].do(`CALL iasql_join('batch14')`, `CALL iasql_rollback(true)`)
 	d.ended[14] = "rolled back"
 }
@@ -292,7 +294,8 @@ func (d *day) tally() {
 		// at the beginning of the day was nobody's.)
 		if got := d.PSQL(fmt.Sprintf(`SELECT count(*) FROM iasql_operations o, iasql_batches b WHERE b.name = '%[2]s' AND o.id > (
 				SELECT max(id) FROM iasql_operations WHERE kind = 'create' AND (key LIKE '%%work%%' OR key LIKE '%%old%%'))
-			AND o.transaction_id IS DISTINCT FROM b.id AND o.key ~ '(work|old|new)%[1]d$' AND o.key !~ 'work9$'`, n, name)); got != "0" {
+			AND o.transaction_id IS DISTINCT FROM b.id AND o.key ~ '(work|old|new)%[1]d$' AND o.key !~ 'work9$'`, n,
+			name)); got != "0" {
 			d.Errorf("%s: %s calls were made for others", name, got)
 		}
 	}

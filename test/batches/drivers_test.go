@@ -25,7 +25,8 @@ import (
 func TestThroughPGX(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
-	for name, mode := range map[string]pgx.QueryExecMode{"extended": pgx.QueryExecModeCacheStatement, "simple": pgx.QueryExecModeSimpleProtocol} {
+	for name, mode := range map[string]pgx.QueryExecMode{"extended": pgx.QueryExecModeCacheStatement,
+		"simple": pgx.QueryExecModeSimpleProtocol} {
 		config, err := pgx.ParseConfig(w.UserURL)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,8 @@ func TestThroughPGX(t *testing.T) {
 		exec(`CALL iasql_begin()`)
 		exec(`INSERT INTO queue (name) VALUES ($1)`, name)
 		var action, table string
-		if err := conn.QueryRow(t.Context(), `SELECT action, table_name FROM iasql_preview() WHERE direction = $1`, "push").Scan(&action, &table); err != nil {
+		if err := conn.QueryRow(t.Context(), `SELECT action, table_name FROM iasql_preview() WHERE direction = $1`,
+			"push").Scan(&action, &table); err != nil {
 			t.Fatal(err)
 		}
 		exec(`CALL iasql_commit($1)`, "through pgx") // blocks: it is not in a transaction
@@ -54,14 +56,16 @@ func TestThroughPGX(t *testing.T) {
 		if err := conn.QueryRow(t.Context(), `SELECT url IS NOT NULL FROM queue WHERE name = $1`, name).Scan(&applied); err != nil || !applied {
 			t.Errorf("%s: after the commit: %v %v", name, applied, err)
 		}
-		if text := strings.Join(notices, "\n"); !strings.Contains(text, "is open") || !strings.Contains(text, "is committed") {
+		if text := strings.Join(notices, "\n"); !strings.Contains(text, "is open") ||
+			!strings.Contains(text, "is committed") {
 			t.Errorf("%s: notices: %s", name, text)
 		}
 
 		// In a transaction the commit is deferred to the transaction's.
 		notices = nil
 		err = pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
-			for _, sql := range []string{`CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 1`, `CALL iasql_commit('in a transaction')`} {
+			for _, sql := range []string{`CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 1`,
+				`CALL iasql_commit('in a transaction')`} {
 				if _, err := tx.Exec(t.Context(), sql); err != nil {
 					return err
 				}
@@ -92,8 +96,12 @@ func TestGoose(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
 	files := fstest.MapFS{
-		"00001_in_transaction.sql": {Data: []byte("-- +goose Up\nCALL iasql_begin();\nINSERT INTO queue (name) VALUES ('goose-tx');\nCALL iasql_commit('goose');\n")},
-		"00002_without.sql":        {Data: []byte("-- +goose NO TRANSACTION\n-- +goose Up\nCALL iasql_begin();\nINSERT INTO queue (name) VALUES ('goose-plain');\nCALL iasql_commit('goose');\n")},
+		"00001_in_transaction.sql": {Data: []byte(
+			"-- +goose Up\nCALL iasql_begin();\nINSERT INTO queue (name) VALUES ('goose-tx');\nCALL " +
+				"iasql_commit('goose');\n")},
+		"00002_without.sql": {Data: []byte(
+			"-- +goose NO TRANSACTION\n-- +goose Up\nCALL iasql_begin();\nINSERT INTO queue (name) VALUES " +
+				"('goose-plain');\nCALL iasql_commit('goose');\n")},
 	}
 	config, err := pgx.ParseConfig(w.AdminURL)
 	if err != nil {
@@ -151,7 +159,8 @@ func TestGolangMigrateFails(t *testing.T) {
 	w := harness.Start(t, east, "aws_vpc")
 	dir := t.TempDir()
 	text := "CALL iasql_begin();\nINSERT INTO vpc (cidr_block) VALUES ('10.8.0.0/16');\n" +
-		"INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '192.168.0.0/24' FROM vpc WHERE cidr_block = '10.8.0.0/16';\nCALL iasql_commit('golang-migrate');\n"
+		"INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '192.168.0.0/24' FROM vpc WHERE cidr_block = " +
+		"'10.8.0.0/16';\nCALL iasql_commit('golang-migrate');\n"
 	if err := os.WriteFile(filepath.Join(dir, "1_subnet.up.sql"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -199,9 +208,11 @@ func TestDeferredCommitFails(t *testing.T) {
 		t.Errorf("error: %s", got)
 	}
 	// Who waits afterwards is told, until another commit has succeeded (finding 5).
-	if got := w.Refused(`SELECT iasql_wait_for_all(60)`); !strings.Contains(got, "IA026") || !strings.Contains(got, "InvalidSubnet.Range") {
+	if got := w.Refused(`SELECT iasql_wait_for_all(60)`); !strings.Contains(got, "IA026") ||
+		!strings.Contains(got, "InvalidSubnet.Range") {
 		t.Errorf("waiting says %s", got)
 	}
 	w.Admin(`SELECT iasql_wait_for_all(60)`)
-	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.7.0.0/16')`, `CALL iasql_commit('succeeds')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
+	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.7.0.0/16')`,
+		`CALL iasql_commit('succeeds')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
 }

@@ -50,14 +50,16 @@ func second(t *testing.T, w *harness.World, regions []string) *harness.World {
 func restore(t *testing.T, from, to *harness.World, options ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "dump.sql")
-	args := append(options, "--data-only", "--table=vpc", "--table=network_acl", "--table=subnet", "--table=queue", "--file="+file, from.AdminURL)
+	args := append(options, "--data-only", "--table=vpc", "--table=network_acl", "--table=subnet", "--table=queue",
+		"--file="+file, from.AdminURL)
 	if out, err := exec.Command("pg_dump", args...).CombinedOutput(); err != nil {
 		t.Fatalf("pg_dump: %v: %s", err, out)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", file, to.AdminURL).CombinedOutput(); err != nil {
+	if out, err := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", file,
+		to.AdminURL).CombinedOutput(); err != nil {
 		t.Fatalf("restore: %v: %s", err, out)
 	}
 }
@@ -97,11 +99,13 @@ func TestCopiedDatabase(t *testing.T) {
 	name := w.Admin(`SELECT current_database() || '_copy'`)
 	w.Admin(`CREATE DATABASE "` + name + `"`)
 	t.Cleanup(func() {
-		if out, err := exec.Command("psql", "-X", "-q", "-c", `DROP DATABASE "`+name+`" WITH (FORCE)`, w.AdminURL).CombinedOutput(); err != nil { // #nosec G204 -- a name of ours
+		if out, err := exec.Command("psql", "-X", "-q", "-c", `DROP DATABASE "`+name+`" WITH (FORCE)`,
+			w.AdminURL).CombinedOutput(); err != nil { // #nosec G204 -- a name of ours
 			t.Errorf("drop %s: %v: %s", name, err, out)
 		}
 	})
-	if out, err := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file, in(w.AdminURL)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", file,
+		in(w.AdminURL)).CombinedOutput(); err != nil {
 		t.Fatalf("restore: %v: %s", err, out)
 	}
 	two := connect(w, in(w.UserURL))

@@ -18,7 +18,8 @@ func TestOthersGoOn(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('staged', 1), ('drifts', 1), ('gone', 1)`)
 	w.Settled()
 	one, two := user(w), connect(w, w.Login("two", "iasql_user"))
-	one.do(`CALL iasql_begin('one')`, `INSERT INTO queue (name) VALUES ('ofone')`, `UPDATE queue SET delay_seconds = 2 WHERE name = 'staged'`, `DELETE FROM queue WHERE name = 'gone'`)
+	one.do(`CALL iasql_begin('one')`, `INSERT INTO queue (name) VALUES ('ofone')`,
+		`UPDATE queue SET delay_seconds = 2 WHERE name = 'staged'`, `DELETE FROM queue WHERE name = 'gone'`)
 	url := func(name string) string { return w.PSQL(`SELECT url FROM queue WHERE name = '` + name + `'`) }
 	for _, name := range []string{"staged", "drifts"} {
 		w.CLI("sqs", "set-queue-attributes", "--queue-url", url(name), "--attributes", "DelaySeconds=7")
@@ -46,26 +47,31 @@ func TestOthersGoOn(t *testing.T) {
 func TestStagedIsLocked(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_vpc", "aws_sqs")
-	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16'), ('10.2.0.0/16')`, `INSERT INTO queue (name) VALUES ('a'), ('b'), ('free')`,
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16'), ('10.2.0.0/16')`,
+		`INSERT INTO queue (name) VALUES ('a'), ('b'), ('free')`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	one, two := connect(w, w.Login("annie", "iasql_user")), user(w)
-	one.do(`CALL iasql_begin('shop')`, `UPDATE queue SET delay_seconds = 1 WHERE name = 'a'`, `DELETE FROM queue WHERE name = 'b'`,
+	one.do(`CALL iasql_begin('shop')`, `UPDATE queue SET delay_seconds = 1 WHERE name = 'a'`,
+		`DELETE FROM queue WHERE name = 'b'`,
 		`INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`)
 	named := []string{"(shop) of annie", "iasql_join('shop')"}
 	two.refused("IA020", named, `UPDATE queue SET delay_seconds = 2`)
 	two.refused("IA020", named, `DELETE FROM queue WHERE name = 'a'`)
 	two.refused("IA020", named, `INSERT INTO queue (name) VALUES ('b')`)
-	two.refused("IA020", append(named, "only staged"), `INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.3.1.0/24' FROM vpc WHERE cidr_block = '10.3.0.0/16'`)
+	two.refused("IA020", append(named, "only staged"),
+		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.3.1.0/24' FROM vpc WHERE cidr_block = '10.3.0.0/16'`)
 	two.refused("IA020", append(named, "referred to it before"), `DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
 	two.do(`UPDATE queue SET delay_seconds = 3 WHERE name = 'free'`, `DELETE FROM vpc WHERE cidr_block = '10.2.0.0/16'`)
-	two.refused("IA020", append(named, "staged"), `CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 2 WHERE name = 'a'`)
+	two.refused("IA020", append(named, "staged"), `CALL iasql_begin()`,
+		`UPDATE queue SET delay_seconds = 2 WHERE name = 'a'`)
 	// Another batch has to wait, too.
 	const refers = `INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.3.2.0/24' FROM vpc WHERE cidr_block = '10.3.0.0/16'`
 	two.refused("IA020", append(named, "only staged"), refers)
 	// A table of somebody's own may refer to anything, and says so.
-	w.Admin(`CREATE TABLE notes (vpc bigint CONSTRAINT notes_of_vpc REFERENCES vpc)`, `INSERT INTO notes SELECT id FROM vpc WHERE cidr_block = '10.3.0.0/16'`)
+	w.Admin(`CREATE TABLE notes (vpc bigint CONSTRAINT notes_of_vpc REFERENCES vpc)`,
+		`INSERT INTO notes SELECT id FROM vpc WHERE cidr_block = '10.3.0.0/16'`)
 	one.refused("23503", []string{"cannot be rolled back", "notes"}, `CALL iasql_rollback()`)
 	w.Admin(`DROP TABLE notes`)
 	one.do(`CALL iasql_commit()`)
@@ -97,18 +103,21 @@ func TestPooledSession(t *testing.T) {
 	// In transaction mode: each transaction joins.
 	s, t2 := user(w), user(w)
 	s.do(`CALL iasql_begin('by transaction')`, `DISCARD ALL`)
-	t2.do(`BEGIN`, `CALL iasql_join('by transaction')`, `INSERT INTO queue (name) VALUES ('joined')`, `COMMIT`, `DISCARD ALL`)
+	t2.do(`BEGIN`, `CALL iasql_join('by transaction')`, `INSERT INTO queue (name) VALUES ('joined')`, `COMMIT`,
+		`DISCARD ALL`)
 	s.do(`CALL iasql_join('by transaction')`, `CALL iasql_commit()`)
 	if got := s.get(`SELECT url IS NOT NULL FROM queue WHERE name = 'joined'`); got != "t" {
 		t.Errorf("committed: %s", got)
 	}
 	// Nothing resets the session: membership ends with the transaction.
-	s.do(`BEGIN`, `CALL iasql_begin('local', local => true)`, `INSERT INTO queue (name) VALUES ('local1')`, `COMMIT`, `INSERT INTO queue (name) VALUES ('nextclient')`)
+	s.do(`BEGIN`, `CALL iasql_begin('local', local => true)`, `INSERT INTO queue (name) VALUES ('local1')`, `COMMIT`,
+		`INSERT INTO queue (name) VALUES ('nextclient')`)
 	if got := s.get(`SELECT current_setting('iasql.batch')`); got != "" {
 		t.Errorf("the session keeps %s", got)
 	}
 	s.refused("IA022", nil, `CALL iasql_commit()`)
-	s.do(`BEGIN`, `CALL iasql_join('local', true)`, `INSERT INTO queue (name) VALUES ('local2')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
+	s.do(`BEGIN`, `CALL iasql_join('local', true)`, `INSERT INTO queue (name) VALUES ('local2')`, `COMMIT`,
+		`SELECT iasql_wait_for_all(60)`)
 	if got := s.get(`SELECT string_agg(name, ',' ORDER BY name) FROM queue WHERE url IS NULL`); got != "local1,local2" {
 		t.Errorf("staged: %s", got)
 	}
@@ -123,7 +132,8 @@ func TestPooledSession(t *testing.T) {
 func TestRollbackDuringCommit(t *testing.T) {
 	t.Parallel()
 	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
-	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`) // what was not made shows at once
+	// what was not made shows at once
+	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
 			return faultproxy.Fault{Status: 500, Code: "InternalError", Message: "try again"}
@@ -144,7 +154,8 @@ func TestRollbackDuringCommit(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the commit does not end")
 	}
-	if got := w.PSQL(`SELECT string_agg(DISTINCT outcome, ',') FROM iasql_batches`, `SELECT string_agg(message, ',') FROM iasql_audit_log WHERE change_type = 'CLOSE_TRANSACTION'`); got != "rolled back\nrolled back" {
+	if got := w.PSQL(`SELECT string_agg(DISTINCT outcome, ',') FROM iasql_batches`,
+		`SELECT string_agg(message, ',') FROM iasql_audit_log WHERE change_type = 'CLOSE_TRANSACTION'`); got != "rolled back\nrolled back" {
 		t.Errorf("the outcome is %s", got)
 	}
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -158,7 +169,8 @@ func TestRollbackDuringCommit(t *testing.T) {
 func TestUndoingIsNotGuarded(t *testing.T) {
 	t.Parallel()
 	w, proxy := harness.StartBehindProxy(t, east, "aws_sqs")
-	w.Admin(`UPDATE iasql_settings SET value = '5' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
+	w.Admin(`UPDATE iasql_settings SET value = '5' WHERE name = 'max_deletes'`,
+		`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Action == "CreateQueue" && strings.Contains(c.Body, "never") {
 			return faultproxy.Fault{Status: 500, Code: "InternalError", Message: "try again"}
@@ -166,7 +178,8 @@ func TestUndoingIsNotGuarded(t *testing.T) {
 		return faultproxy.Fault{}
 	})
 	one, two := user(w), user(w)
-	one.do(`CALL iasql_begin('many')`, `INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 12) i`, `INSERT INTO queue (name) VALUES ('never')`)
+	one.do(`CALL iasql_begin('many')`, `INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 12) i`,
+		`INSERT INTO queue (name) VALUES ('never')`)
 	committed := one.later(`CALL iasql_commit()`)
 	w.Becomes(time.Minute, "12", `SELECT count(*) FROM queue WHERE url IS NOT NULL`)
 	two.do(`CALL iasql_join('many')`, `CALL iasql_rollback(true)`)
@@ -188,7 +201,8 @@ func TestUndoLeavesWhatWasThere(t *testing.T) {
 	w.Settled()
 	s := user(w)
 	w.CLI("sqs", "create-queue", "--queue-name", "there", "--attributes", "DelaySeconds=4")
-	s.do(`CALL iasql_begin('adopts')`, `INSERT INTO queue (name, delay_seconds) VALUES ('there', 9), ('made', 9)`, `UPDATE queue SET delay_seconds = 8 WHERE name IN ('changed', 'kept')`,
+	s.do(`CALL iasql_begin('adopts')`, `INSERT INTO queue (name, delay_seconds) VALUES ('there', 9), ('made', 9)`,
+		`UPDATE queue SET delay_seconds = 8 WHERE name IN ('changed', 'kept')`,
 		`CALL iasql_commit()`)
 	batch := s.get(`SELECT id FROM iasql_batches WHERE name = 'adopts'`)
 	w.CLI("sqs", "delete-queue", "--queue-url", s.get(`SELECT url FROM queue WHERE name = 'changed'`))
@@ -225,7 +239,8 @@ func TestUndoGivesBackWhatChangedHands(t *testing.T) {
 	})
 	s := user(w)
 	s.do(`CALL iasql_begin('swaps')`, `SET iasql.allow_replace = on`,
-		`UPDATE queue SET name = 'other' WHERE name = 'renamed'`, `DELETE FROM queue WHERE name = 'deleted'`, `INSERT INTO queue (name, delay_seconds) VALUES ('renamed', 7), ('deleted', 8), ('never', 9)`)
+		`UPDATE queue SET name = 'other' WHERE name = 'renamed'`, `DELETE FROM queue WHERE name = 'deleted'`,
+		`INSERT INTO queue (name, delay_seconds) VALUES ('renamed', 7), ('deleted', 8), ('never', 9)`)
 	s.refused("IA026", []string{"no such queue", "was undone"}, `CALL iasql_commit()`)
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -237,7 +252,9 @@ func TestUndoGivesBackWhatChangedHands(t *testing.T) {
 	}
 
 	// In the database alone: the old name of one is the new one of another.
-	s.do(`CALL iasql_begin('shifts')`, `UPDATE queue SET name = 'b' WHERE name = 'a'`, `UPDATE queue SET name = 'a' WHERE name = 'deleted'`, `UPDATE queue SET name = 'deleted' WHERE name = 'renamed'`,
+	s.do(`CALL iasql_begin('shifts')`, `UPDATE queue SET name = 'b' WHERE name = 'a'`,
+		`UPDATE queue SET name = 'a' WHERE name = 'deleted'`,
+		`UPDATE queue SET name = 'deleted' WHERE name = 'renamed'`,
 		`CALL iasql_rollback()`)
 	if after := w.PSQL(all); after != before {
 		t.Errorf("there were %s, and after a rollback there are %s", before, after)

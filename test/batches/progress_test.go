@@ -25,7 +25,8 @@ func outOfOrder(t *testing.T) (w *harness.World, still *atomic.Bool) {
 		}
 		return faultproxy.Fault{}
 	})
-	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`) // what was not made shows at once
+	// what was not made shows at once
+	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'consistency_window'`)
 	return w, still
 }
 
@@ -35,15 +36,18 @@ func TestCommitThatGetsNowhere(t *testing.T) {
 	t.Parallel()
 	w, _ := outOfOrder(t)
 	s := user(w)
-	connect(w, w.AdminURL).refused("IA007", []string{"at least 1 second"}, `UPDATE iasql_settings SET value = '0' WHERE name = 'progress_timeout'`)
+	connect(w, w.AdminURL).refused("IA007", []string{"at least 1 second"},
+		`UPDATE iasql_settings SET value = '0' WHERE name = 'progress_timeout'`)
 	w.Admin(`UPDATE iasql_settings SET value = '9 seconds' WHERE name = 'progress_timeout'`)
 	s.do(`CALL iasql_begin('stuck')`, `INSERT INTO queue (name) VALUES ('never'), ('made')`)
 	committed := s.later(`CALL iasql_commit()`)
-	w.Becomes(30*time.Second, "stuck|committing|2|1|1|t", `SELECT name, phase, total, done, retrying, message LIKE 'record 1 of queue: Creating: %out of order%' FROM iasql_progress`)
+	w.Becomes(30*time.Second, "stuck|committing|2|1|1|t",
+		`SELECT name, phase, total, done, retrying, message LIKE 'record 1 of queue: Creating: %out of order%' FROM iasql_progress`)
 	w.Becomes(10*time.Second, "1", `SELECT count(*) FROM iasql_get_errors() WHERE message LIKE '%out of order%'`)
 	select {
 	case err := <-committed:
-		if text := spelled(err); !strings.HasPrefix(text, "IA026") || !strings.Contains(text, "without progress") || !strings.Contains(text, "out of order") {
+		if text := spelled(err); !strings.HasPrefix(text, "IA026") || !strings.Contains(text, "without progress") ||
+			!strings.Contains(text, "out of order") {
 			t.Errorf("the commit says %s", text)
 		}
 	case <-time.After(2 * time.Minute):
@@ -53,7 +57,8 @@ func TestCommitThatGetsNowhere(t *testing.T) {
 		t.Errorf("meanwhile it said %s", got)
 	}
 	w.PSQL(`SELECT iasql_sync_now()`)
-	if got := w.PSQL(`SELECT count(*) FROM queue`, `SELECT outcome FROM iasql_batches`, `SELECT count(*) FROM iasql_progress`); got != "0\nrolled back\n0" {
+	if got := w.PSQL(`SELECT count(*) FROM queue`, `SELECT outcome FROM iasql_batches`,
+		`SELECT count(*) FROM iasql_progress`); got != "0\nrolled back\n0" {
 		t.Errorf("left are %s", got)
 	}
 }
@@ -123,13 +128,16 @@ func TestCommitSaysWhatItIsDoing(t *testing.T) {
 		still = max(still, moved.Took())
 	}
 	if looked == 0 || made == 0 || confirmed == 0 || unconfirmed == 0 {
-		t.Errorf("it was seen %d times looking before, %d times making changes, %d times confirming them, %d times with what is carried out and not confirmed", looked, made, confirmed, unconfirmed)
+		t.Errorf("it was seen %d times looking before, %d times making changes, %d times confirming them, %d times "+
+			"with what is carried out and not confirmed", looked, made, confirmed, unconfirmed)
 	}
 	if still > 4*time.Second {
 		t.Errorf("it stood still for %s", still)
 	}
 	said := s.notices()
-	for _, want := range []string{"0 of 60 done; looking at objects: ", " carried out and not yet confirmed; making changes: ", "60 carried out and not yet confirmed; looking at objects: "} {
+	for _, want := range []string{"0 of 60 done; looking at objects: ",
+		" carried out and not yet confirmed; making changes: ",
+		"60 carried out and not yet confirmed; looking at objects: "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no notice says %q: %s", want, said)
 		}
@@ -147,13 +155,15 @@ func TestCancelledCommit(t *testing.T) {
 	} {
 		still.Store(true)
 		s := user(w)
-		s.refused("IA007", []string{"continue", "rollback"}, `CALL iasql_begin('cancelled')`, `CALL iasql_commit(on_cancel => 'later')`)
+		s.refused("IA007", []string{"continue", "rollback"}, `CALL iasql_begin('cancelled')`,
+			`CALL iasql_commit(on_cancel => 'later')`)
 		s.do(`INSERT INTO queue (name) VALUES ('never')`)
 		pid := s.get(`SELECT pg_backend_pid()`)
 		committed := s.later(c.call)
 		w.Becomes(30*time.Second, "1", `SELECT retrying FROM iasql_progress`)
 		w.Admin(`SELECT pg_cancel_backend(` + pid + `)`)
-		if text := spelled(<-committed); !strings.HasPrefix(text, "57014") || !strings.Contains(text, c.says) || !strings.Contains(text, "iasql_progress") {
+		if text := spelled(<-committed); !strings.HasPrefix(text, "57014") || !strings.Contains(text, c.says) ||
+			!strings.Contains(text, "iasql_progress") {
 			t.Errorf("%s: cancelled, it says %s", c.call, text)
 		}
 		still.Store(c.outcome != "committed")
@@ -172,11 +182,14 @@ func TestPreviewSaysWhatIsMeant(t *testing.T) {
 	w := harness.Start(t, east, "aws_security_group", "aws_sqs")
 	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`, `INSERT INTO queue (name) VALUES ('both')`)
 	w.Settled()
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes", "VisibilityTimeout=77")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes",
+		"VisibilityTimeout=77")
 	s := user(w)
-	s.do(`CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 3`, `INSERT INTO security_group (vpc_id, group_name, description) SELECT id, 'web', 'of the shop' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
+	s.do(`CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 3`,
+		`INSERT INTO security_group (vpc_id, group_name, description) SELECT id, 'web', 'of the shop' FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
 	if got := s.get(`SELECT string_agg(direction || ' ' || description || ': ' || reason, E'\n' ORDER BY direction, description) FROM iasql_preview()`); got !=
-		"pull update queue both in us-east-1: changed in the cloud\npush create security_group web in us-east-1: inserted here\npush update queue both in us-east-1: changed here" {
+		"pull update queue both in us-east-1: changed in the cloud\npush create security_group web in us-east-1: "+
+			"inserted here\npush update queue both in us-east-1: changed here" {
 		t.Errorf("the preview says\n%s", got)
 	}
 	s.do(`CALL iasql_rollback()`)

@@ -23,9 +23,12 @@ type tool struct {
 const python = "/usr/bin/python3"
 
 var tools = []tool{
-	{"Alembic", []string{python, "-c", "import alembic, psycopg2"}, []string{python, "testdata/alembic_migrate.py"}, `SELECT count(*) FROM alembic_version`},
-	{"Django", []string{python, "-c", "import django, psycopg2"}, []string{python, "testdata/django_migrate.py"}, `SELECT count(*) FROM django_migrations WHERE app = 'shop'`},
-	{"Rails", []string{"ruby", "-e", "require 'active_record'; require 'pg'"}, []string{"ruby", "testdata/rails_migrate.rb"}, `SELECT count(*) FROM schema_migrations`},
+	{"Alembic", []string{python, "-c", "import alembic, psycopg2"}, []string{python, "testdata/alembic_migrate.py"},
+		`SELECT count(*) FROM alembic_version`},
+	{"Django", []string{python, "-c", "import django, psycopg2"}, []string{python, "testdata/django_migrate.py"},
+		`SELECT count(*) FROM django_migrations WHERE app = 'shop'`},
+	{"Rails", []string{"ruby", "-e", "require 'active_record'; require 'pg'"},
+		[]string{"ruby", "testdata/rails_migrate.rb"}, `SELECT count(*) FROM schema_migrations`},
 }
 
 // TestMigrationTools: with the settings of docs/migrations.md a batch that fails fails
@@ -74,7 +77,8 @@ CALL iasql_commit('%[2]s')
 	if got := w.Admin(c.record); got != "1" {
 		t.Errorf("migrations done: %s", got)
 	}
-	if out, err := w.TryPSQL(w.AdminURL, `SELECT iasql_wait_for_all(60)`); err == nil || !strings.Contains(out+err.Error(), "InvalidSubnet.Range") {
+	if out, err := w.TryPSQL(w.AdminURL, `SELECT iasql_wait_for_all(60)`); err == nil ||
+		!strings.Contains(out+err.Error(), "InvalidSubnet.Range") {
 		t.Errorf("the second step says %v: %s", err, out)
 	}
 	if got := w.Admin(`SELECT count(*) FROM vpc WHERE cidr_block = '` + network + `'`); got != "0" {

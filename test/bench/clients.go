@@ -34,7 +34,8 @@ func measureClients(ctx context.Context, dir, url string) error {
 	if _, err := in.user.Exec(ctx, `INSERT INTO plain SELECT i FROM generate_series(1, 64 * $1::int) i`, rowsPerClient); err != nil {
 		return err
 	}
-	if _, err := in.user.Exec(ctx, `INSERT INTO item (id, label) OVERRIDING SYSTEM VALUE SELECT i, 'first' FROM generate_series(1, 64 * $1::int) i`, rowsPerClient); err != nil {
+	if _, err := in.user.Exec(ctx,
+		`INSERT INTO item (id, label) OVERRIDING SYSTEM VALUE SELECT i, 'first' FROM generate_series(1, 64 * $1::int) i`, rowsPerClient); err != nil {
 		return err
 	}
 	for _, table := range []string{"plain", "item"} {
@@ -47,7 +48,8 @@ func measureClients(ctx context.Context, dir, url string) error {
 			if clients == 1 {
 				one = rate
 			}
-			report("commits of clients that update "+table, clients, rate, "commits/s", fmt.Sprintf("%.2f times one client", rate/one))
+			report("commits of clients that update "+table, clients, rate, "commits/s",
+				fmt.Sprintf("%.2f times one client", rate/one))
 		}
 	}
 	return nil
@@ -58,12 +60,14 @@ var tps = regexp.MustCompile(`(?m)^tps = ([0-9.]+)`)
 // pgbench returns how many transactions a second the clients commit.
 func pgbench(ctx context.Context, dir, url, table string, clients int) (float64, error) {
 	script := filepath.Join(dir, table+".sql")
-	text := fmt.Sprintf("\\set row :client_id * %d + random(1, %d)\n\\set label random(1, 1000000000)\nUPDATE %s SET label = :label WHERE id = :row;\n", rowsPerClient, rowsPerClient, table)
+	text := fmt.Sprintf("\\set row :client_id * %d + random(1, %d)\n\\set label random(1, 1000000000)\nUPDATE %s SET "+
+		"label = :label WHERE id = :row;\n", rowsPerClient, rowsPerClient, table)
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		return 0, err
 	}
 	out, err := exec.CommandContext(ctx, "pgbench", "--no-vacuum", "--protocol=prepared", "--file="+script,
-		"--client="+strconv.Itoa(clients), "--jobs=2", fmt.Sprintf("--time=%d", int(clientsFor.Seconds())), url).CombinedOutput()
+		"--client="+strconv.Itoa(clients), "--jobs=2", fmt.Sprintf("--time=%d", int(clientsFor.Seconds())),
+		url).CombinedOutput()
 	if err != nil {
 		return 0, fmt.Errorf("pgbench: %w: %s", err, out)
 	}

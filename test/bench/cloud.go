@@ -25,7 +25,8 @@ func newCloud(n int) *cloud {
 var owner = &modules.Table{Name: "owner", Doc: "Accounts.", Provider: "bench", DefinesAccounts: true,
 	Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Doc: "Name."}}}
 
-var thing = &modules.Table{Name: "thing", Doc: "Things.", Provider: "bench", Reach: modules.PerAccount, Creation: modules.ByToken,
+var thing = &modules.Table{Name: "thing", Doc: "Things.", Provider: "bench", Reach: modules.PerAccount,
+	Creation: modules.ByToken,
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
 			References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}},
@@ -39,7 +40,8 @@ var thing = &modules.Table{Name: "thing", Doc: "Things.", Provider: "bench", Rea
 	}}
 
 func (c *cloud) module() *modules.Module {
-	return &modules.Module{Name: "bench", Version: 1, Doc: "Bench.", Settings: []*modules.Table{owner}, Resources: []modules.Resource{c},
+	return &modules.Module{Name: "bench", Version: 1, Doc: "Bench.", Settings: []*modules.Table{owner},
+		Resources:  []modules.Resource{c},
 		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main')`}}
 }
 
@@ -56,8 +58,10 @@ func (c *cloud) object(key string, i int) modules.Row {
 	}
 	name := fmt.Sprintf("name %d", i)
 	return modules.Row{
-		"thing_id": modules.Text(key), "label": modules.Text(name), "size": modules.Int(i), "enabled": modules.Bool(i%2 == 0),
-		"state": modules.Text("available"), "arn": modules.Text("arn:bench:" + key), "tags": modules.StringMap(map[string]string{"Name": name, "env": "test"}),
+		"thing_id": modules.Text(key), "label": modules.Text(name), "size": modules.Int(i),
+		"enabled": modules.Bool(i%2 == 0),
+		"state":   modules.Text("available"), "arn": modules.Text("arn:bench:" + key),
+		"tags": modules.StringMap(map[string]string{"Name": name, "env": "test"}),
 	}
 }
 

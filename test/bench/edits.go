@@ -45,8 +45,9 @@ func (b *bench) edit(ctx context.Context) (*editor, error) {
 		return nil, err
 	}
 	work, cancel := context.WithCancel(ctx)
-	running, err := engine.Start(work, engine.Options{DatabaseURL: login, Version: "bench", Log: slog.New(slog.DiscardHandler),
-		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return b.registry() }})
+	running, err := engine.Start(work,
+		engine.Options{DatabaseURL: login, Version: "bench", Log: slog.New(slog.DiscardHandler),
+			Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return b.registry() }})
 	if err != nil {
 		cancel()
 		return nil, err

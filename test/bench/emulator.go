@@ -30,9 +30,12 @@ const (
 // reads are the beginnings of the names of calls that change nothing.
 func reads(action string) bool {
 	if method, path, rest := strings.Cut(action, " "); rest {
-		return method == "GET" || method == "HEAD" || method == "POST" && strings.HasPrefix(path, "/2013-04-01/tags/hostedzone") && !strings.Contains(strings.TrimPrefix(path, "/2013-04-01/tags/hostedzone"), "/")
+		return method == "GET" || method == "HEAD" || method == "POST" &&
+			strings.HasPrefix(path, "/2013-04-01/tags/hostedzone") &&
+			!strings.Contains(strings.TrimPrefix(path, "/2013-04-01/tags/hostedzone"), "/")
 	}
-	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") || strings.HasPrefix(action, "Get")
+	return strings.HasPrefix(action, "Describe") || strings.HasPrefix(action, "List") ||
+		strings.HasPrefix(action, "Get")
 }
 
 // counted returns the calls between two counts: mutating ones, and reads by name.
@@ -50,7 +53,9 @@ func counted(before, after map[string]int) (mutations, reading int, names string
 		made[ofZone.ReplaceAllString(operation, "$1/{id}")] += after[action] - before[action]
 	}
 	var all []string
-	for _, operation := range slices.SortedFunc(maps.Keys(made), func(a, b string) int { return cmp.Or(made[b]-made[a], strings.Compare(a, b)) }) {
+	for _, operation := range slices.SortedFunc(maps.Keys(made), func(a, b string) int {
+		return cmp.Or(made[b]-made[a], strings.Compare(a, b))
+	}) {
 		all = append(all, fmt.Sprintf("%d %s", made[operation], operation))
 	}
 	return mutations, reading, strings.Join(all, ", ")
@@ -240,6 +245,7 @@ func measureIdle(counter *statements, pid int) error {
 	status := fmt.Sprintf("/proc/%d/status", pid)
 	report("idle, resident memory", 0, float64(kilobytes(status, "VmRSS:")>>20), "MB",
 		fmt.Sprintf("%d MB of it its own, the rest pages of the binary", kilobytes(status, "RssAnon:")>>20))
-	report("idle, statements", 0, float64(counter.count()-counted)/idleFor.Seconds(), "1/s", "begin, commit and pings included")
+	report("idle, statements", 0, float64(counter.count()-counted)/idleFor.Seconds(), "1/s",
+		"begin, commit and pings included")
 	return nil
 }

@@ -36,7 +36,8 @@ type installation struct {
 }
 
 // install prepares the database, with engines running.
-func install(ctx context.Context, url string, cloud *sharedCloud, engines, accounts, concurrency int) (*installation, error) {
+func install(ctx context.Context, url string, cloud *sharedCloud, engines, accounts,
+	concurrency int) (*installation, error) {
 	in := &installation{url: url, cloud: cloud, accounts: accounts, concurrency: concurrency}
 	registry, err := modules.NewRegistry(cloud.module())
 	if err != nil {
@@ -66,7 +67,8 @@ func (in *installation) start(ctx context.Context) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "bench", Log: slog.New(slog.DiscardHandler), Accounts: in.accounts, Concurrency: in.concurrency,
+	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "bench", Log: slog.New(slog.DiscardHandler),
+		Accounts: in.accounts, Concurrency: in.concurrency,
 		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return modules.NewRegistry(in.cloud.module()) }})
 	if err != nil {
 		cancel()
@@ -120,8 +122,10 @@ func measureEngines(ctx context.Context, url string) error {
 			if engines == 1 {
 				one = t.rate
 			}
-			report(bounds.what, engines, t.rate, "creations/s", fmt.Sprintf("%d accounts, %s a call, %.2f times one engine; for each creation %.2f ms of processor in the engines and %.2f ms in PostgreSQL",
-				manyAccounts, engineLatency, t.rate/one, t.engines, t.server))
+			report(bounds.what, engines, t.rate, "creations/s",
+				fmt.Sprintf("%d accounts, %s a call, %.2f times one engine; for each creation %.2f ms of processor "+
+					"in the engines and %.2f ms in PostgreSQL",
+					manyAccounts, engineLatency, t.rate/one, t.engines, t.server))
 		}
 	}
 	return nil
@@ -137,7 +141,8 @@ func measureThroughput(ctx context.Context, url string, engines, accounts, concu
 	if err != nil {
 		return t, err
 	}
-	if _, err := in.user.Exec(ctx, `INSERT INTO owner (name) SELECT 'account ' || i FROM generate_series(1, $1) i`, manyAccounts); err != nil {
+	if _, err := in.user.Exec(ctx, `INSERT INTO owner (name) SELECT 'account ' || i FROM generate_series(1, $1) i`,
+		manyAccounts); err != nil {
 		return t, err
 	}
 	if _, err := in.user.Exec(ctx, `SELECT iasql_sync_now()`); err != nil {
@@ -153,7 +158,8 @@ func measureThroughput(ctx context.Context, url string, engines, accounts, concu
 	}
 	const all = manyAccounts * itemsPerAccount
 	begun := time.Now()
-	if _, err := in.user.Exec(ctx, `INSERT INTO item (account, label) SELECT 'account ' || a, 'item ' || i FROM generate_series(1, $1) a, generate_series(1, $2) i`,
+	if _, err := in.user.Exec(ctx,
+		`INSERT INTO item (account, label) SELECT 'account ' || a, 'item ' || i FROM generate_series(1, $1) a, generate_series(1, $2) i`,
 		manyAccounts, itemsPerAccount); err != nil {
 		return t, err
 	}
@@ -161,7 +167,8 @@ func measureThroughput(ctx context.Context, url string, engines, accounts, concu
 		time.Sleep(10 * time.Millisecond)
 	}
 	for left := true; left; time.Sleep(10 * time.Millisecond) {
-		if err := in.user.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_audit_log WHERE NOT settled AND table_name = 'item')`).Scan(&left); err != nil {
+		if err := in.user.QueryRow(ctx,
+			`SELECT EXISTS (SELECT FROM iasql_audit_log WHERE NOT settled AND table_name = 'item')`).Scan(&left); err != nil {
 			return t, err
 		}
 	}
@@ -177,7 +184,8 @@ func measureThroughput(ctx context.Context, url string, engines, accounts, concu
 	if made := in.cloud.made(); made != all {
 		return t, fmt.Errorf("%d objects were made, not %d", made, all)
 	}
-	t = throughput{rate: all / took.Seconds(), engines: milliseconds(own-ownBefore) / all, server: milliseconds(server-serverBefore) / all}
+	t = throughput{rate: all / took.Seconds(), engines: milliseconds(own-ownBefore) / all,
+		server: milliseconds(server-serverBefore) / all}
 	return t, in.remove(ctx)
 }
 
@@ -191,7 +199,8 @@ func measureWaiting(ctx context.Context, url string) error {
 	var noticed []time.Duration
 	for i := range waits {
 		var id int64
-		if err := in.user.QueryRow(ctx, `INSERT INTO item (label) VALUES ($1) RETURNING id`, fmt.Sprint("wait ", i)).Scan(&id); err != nil {
+		if err := in.user.QueryRow(ctx, `INSERT INTO item (label) VALUES ($1) RETURNING id`,
+			fmt.Sprint("wait ", i)).Scan(&id); err != nil {
 			return err
 		}
 		if _, err := in.user.Exec(ctx, `SELECT iasql_wait_for('item', $1, 'item_id IS NOT NULL')`, id); err != nil {
@@ -199,14 +208,17 @@ func measureWaiting(ctx context.Context, url string) error {
 		}
 		returned := time.Now()
 		var written time.Time
-		if err := in.user.QueryRow(ctx, `SELECT min(ts) FROM iasql_audit_log WHERE table_name = 'item' AND record_id = $1 AND origin = 'engine'`, id).Scan(&written); err != nil {
+		if err := in.user.QueryRow(ctx,
+			`SELECT min(ts) FROM iasql_audit_log WHERE table_name = 'item' AND record_id = $1 AND origin = 'engine'`,
+			id).Scan(&written); err != nil {
 			return err
 		}
 		noticed = append(noticed, returned.Sub(written))
 	}
 	slices.Sort(noticed)
 	report("iasql_wait_for after the write, p50", 0, milliseconds(noticed[len(noticed)/2]), "ms", "")
-	report("iasql_wait_for after the write, most", 0, milliseconds(noticed[len(noticed)-1]), "ms", fmt.Sprintf("of %d", waits))
+	report("iasql_wait_for after the write, most", 0, milliseconds(noticed[len(noticed)-1]), "ms",
+		fmt.Sprintf("of %d", waits))
 	return in.remove(ctx)
 }
 

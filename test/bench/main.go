@@ -27,9 +27,11 @@ var (
 	pageSize = flag.Int("page", 1000, "objects in a page of a listing")
 	latency  = flag.Duration("latency", 0, "how long the scripted cloud takes to answer")
 	edits    = flag.Int("edits", 200, "user edits to time")
-	provider = flag.String("terraform-provider", "", "directory of a binary terraform-provider-aws, to time terraform plan with; not done if empty")
-	profiles = flag.String("profile", "", "directory for pprof profiles of what is measured in this process; none if empty")
-	repeat   = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
+	provider = flag.String("terraform-provider", "",
+		"directory of a binary terraform-provider-aws, to time terraform plan with; not done if empty")
+	profiles = flag.String("profile", "",
+		"directory for pprof profiles of what is measured in this process; none if empty")
+	repeat = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
 )
 
 // figure is a line of the result.
@@ -105,8 +107,9 @@ func withCluster(ctx context.Context, measure func(ctx context.Context, dir, url
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL runs as another user than root
 		return err
 	}
-	pg, err := devenv.StartPostgres(ctx, devenv.PostgresOptions{DataDir: filepath.Join(dir, "data"), Settings: map[string]string{
-		"shared_buffers": "512MB", "max_wal_size": "4GB", "max_connections": "500"}})
+	pg, err := devenv.StartPostgres(ctx,
+		devenv.PostgresOptions{DataDir: filepath.Join(dir, "data"), Settings: map[string]string{
+			"shared_buffers": "512MB", "max_wal_size": "4GB", "max_connections": "500"}})
 	if err != nil {
 		return err
 	}

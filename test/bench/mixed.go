@@ -69,7 +69,8 @@ func measureMixed(ctx context.Context, dir, url string) error {
 		}
 		return nil
 	}
-	if err := exec(`SELECT * FROM iasql_install('aws_account')`, `UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
+	if err := exec(`SELECT * FROM iasql_install('aws_account')`,
+		`UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
 		`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`,
 		`SELECT * FROM iasql_install(`+mixedModules+`)`); err != nil {
 		return err
@@ -89,7 +90,8 @@ func measureMixed(ctx context.Context, dir, url string) error {
 		for key, n := range rates.Refused() {
 			refused += n - calls[key]
 		}
-		report("mixed account: "+what, total, took.Seconds(), "s", fmt.Sprintf("%d calls, %d of them reads, %d throttled: %s", mutations+reading, reading, refused, names))
+		report("mixed account: "+what, total, took.Seconds(), "s",
+			fmt.Sprintf("%d calls, %d of them reads, %d throttled: %s", mutations+reading, reading, refused, names))
 		return nil
 	}
 	if err := timed("create all", func() error {
@@ -111,7 +113,9 @@ func measureMixed(ctx context.Context, dir, url string) error {
 		return err
 	}
 	for range 2 {
-		if err := timed("a full cycle that is asked for", func() error { return exec(`SELECT iasql_sync_now()`) }); err != nil {
+		if err := timed("a full cycle that is asked for", func() error {
+			return exec(`SELECT iasql_sync_now()`)
+		}); err != nil {
 			return err
 		}
 	}
@@ -126,7 +130,9 @@ func measureMixed(ctx context.Context, dir, url string) error {
 	if err := exec(`SELECT * FROM iasql_uninstall(` + mixedModules + `)`); err != nil {
 		return err
 	}
-	if err := timed("import", func() error { return exec(`SELECT * FROM iasql_install(` + mixedModules + `)`) }); err != nil {
+	if err := timed("import", func() error {
+		return exec(`SELECT * FROM iasql_install(` + mixedModules + `)`)
+	}); err != nil {
 		return err
 	}
 	if *provider == "" {
@@ -137,7 +143,8 @@ func measureMixed(ctx context.Context, dir, url string) error {
 }
 
 // quietMinutes measures the scheduled cycles of ten minutes in which nothing happens.
-func quietMinutes(ctx context.Context, exec func(...string) error, user *pgxpool.Pool, l *likeness.Likeness, total int) error {
+func quietMinutes(ctx context.Context, exec func(...string) error, user *pgxpool.Pool, l *likeness.Likeness,
+	total int) error {
 	var sum, most int
 	var longest time.Duration
 	first := l.Proxy.Counts()
@@ -217,10 +224,14 @@ resource "aws_route53_zone" "bench" {
 	if err != nil {
 		return err
 	}
-	if err := timed("terraform apply", func() error { return t.run(ctx, "apply", "-auto-approve", "-input=false", "-no-color") }); err != nil {
+	if err := timed("terraform apply", func() error {
+		return t.run(ctx, "apply", "-auto-approve", "-input=false", "-no-color")
+	}); err != nil {
 		return err
 	}
-	return timed("terraform plan -refresh-only", func() error { return t.run(ctx, "plan", "-refresh-only", "-input=false", "-no-color") })
+	return timed("terraform plan -refresh-only", func() error {
+		return t.run(ctx, "plan", "-refresh-only", "-input=false", "-no-color")
+	})
 }
 
 // terraform is a folder with a configuration.
@@ -235,8 +246,9 @@ func newTerraform(dir, provider, configuration string) (*terraform, error) {
 		return nil, err
 	}
 	files := map[string]string{
-		"terraformrc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"hashicorp/aws\" = %q\n  }\n}\n", provider),
-		"main.tf":     configuration,
+		"terraformrc": fmt.Sprintf("provider_installation {\n  dev_overrides {\n    \"hashicorp/aws\" = %q\n  }\n}\n",
+			provider),
+		"main.tf": configuration,
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {

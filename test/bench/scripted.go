@@ -173,7 +173,8 @@ func (b *bench) bulkInsert(ctx context.Context) error {
 				return err
 			}
 			begun := time.Now()
-			_, err = tx.Exec(ctx, `INSERT INTO `+t.table+` (label, size, tags) SELECT 'bulk ' || i, i, jsonb_build_object('Name', 'bulk ' || i) FROM generate_series(1, $1) i`, n)
+			_, err = tx.Exec(ctx, `INSERT INTO `+t.table+
+				` (label, size, tags) SELECT 'bulk ' || i, i, jsonb_build_object('Name', 'bulk ' || i) FROM generate_series(1, $1) i`, n)
 			*t.times = append(*t.times, time.Since(begun))
 			if rollback := tx.Rollback(ctx); err != nil || rollback != nil {
 				return errors.Join(err, rollback)
@@ -182,6 +183,7 @@ func (b *bench) bulkInsert(ctx context.Context) error {
 	}
 	slices.Sort(with)
 	slices.Sort(without)
-	report("bulk insert with audit, relative", n, with[1].Seconds()/without[1].Seconds(), "×", fmt.Sprintf("%s with, %s without", with[1].Round(time.Millisecond), without[1].Round(time.Millisecond)))
+	report("bulk insert with audit, relative", n, with[1].Seconds()/without[1].Seconds(), "×",
+		fmt.Sprintf("%s with, %s without", with[1].Round(time.Millisecond), without[1].Round(time.Millisecond)))
 	return nil
 }

@@ -22,7 +22,8 @@ type sharedCloud struct {
 	name    string // the journal remembers objects that were written a moment ago
 }
 
-var item = &modules.Table{Name: "item", Doc: "Items.", Provider: "bench", Reach: modules.PerAccount, Creation: modules.ByToken,
+var item = &modules.Table{Name: "item", Doc: "Items.", Provider: "bench", Reach: modules.PerAccount,
+	Creation: modules.ByToken,
 	Columns: []modules.Column{
 		{Name: "account", Type: modules.TypeText, Required: true, Default: "'main'", CreateOnly: true, Doc: "Account.",
 			References: &modules.Reference{Table: "owner", Key: "name", ByKey: true}},
@@ -31,11 +32,13 @@ var item = &modules.Table{Name: "item", Doc: "Items.", Provider: "bench", Reach:
 	}}
 
 func newSharedCloud(latency time.Duration) *sharedCloud {
-	return &sharedCloud{latency: latency, objects: map[string]map[string]modules.Row{}, tokens: map[string]string{}, name: rand.Text()[:8]}
+	return &sharedCloud{latency: latency, objects: map[string]map[string]modules.Row{}, tokens: map[string]string{},
+		name: rand.Text()[:8]}
 }
 
 func (c *sharedCloud) module() *modules.Module {
-	return &modules.Module{Name: "shared", Version: 1, Doc: "Shared.", Settings: []*modules.Table{owner}, Resources: []modules.Resource{c},
+	return &modules.Module{Name: "shared", Version: 1, Doc: "Shared.", Settings: []*modules.Table{owner},
+		Resources:  []modules.Resource{c},
 		Migrations: map[int]string{1: `INSERT INTO public.owner (name) VALUES ('main')`}}
 }
 

@@ -23,8 +23,10 @@ var curves = []struct {
 	whats             []string
 }{
 	{"growth-time.svg", "Time over the number of objects", "s", []string{"import", "quiet cycle"}},
-	{"growth-edit.svg", "One edit to its call, over the number of other records", "ms", []string{"one edit to its call, p50", "one edit to its call, p99"}},
-	{"growth-memory.svg", "Resident memory over the number of objects", "MB", []string{"import, resident memory", "quiet cycle, resident memory"}},
+	{"growth-edit.svg", "One edit to its call, over the number of other records", "ms",
+		[]string{"one edit to its call, p50", "one edit to its call, p99"}},
+	{"growth-memory.svg", "Resident memory over the number of objects", "MB",
+		[]string{"import, resident memory", "quiet cycle, resident memory"}},
 }
 
 // write puts what was measured into a directory.
@@ -33,7 +35,8 @@ func write(dir string) error {
 		return err
 	}
 	machine := machine()
-	text, err := json.MarshalIndent(map[string]any{"machine": machine, "at": time.Now().UTC().Format(time.DateOnly), "figures": figures}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"machine": machine, "at": time.Now().UTC().Format(time.DateOnly),
+		"figures": figures}, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -41,7 +44,8 @@ func write(dir string) error {
 		return err
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Figures\n\nWritten by `make bench` on %s, on %s.\n\n| what | objects | value | |\n|---|---|---|---|\n", time.Now().UTC().Format(time.DateOnly), machine)
+	fmt.Fprintf(&b, "# Figures\n\nWritten by `make bench` on %s, on %s.\n\n| what | objects | value | "+
+		"|\n|---|---|---|---|\n", time.Now().UTC().Format(time.DateOnly), machine)
 	for _, f := range figures {
 		n := ""
 		if f.N > 0 {
@@ -123,5 +127,6 @@ func machine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d processors (%s), %d GB, %s, %s", runtime.NumCPU(), model, kilobytes("/proc/meminfo", "MemTotal:")>>30, runtime.GOOS, runtime.Version())
+	return fmt.Sprintf("%d processors (%s), %d GB, %s, %s", runtime.NumCPU(), model,
+		kilobytes("/proc/meminfo", "MemTotal:")>>30, runtime.GOOS, runtime.Version())
 }

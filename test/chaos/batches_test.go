@@ -80,7 +80,8 @@ func (b *batcher) step() {
 		case roll < 80:
 			_, err = b.conn.Exec(ctx, `CALL iasql_rollback()`)
 		case roll < 85:
-			err = b.commit(time.Duration(b.random.IntN(3000))*time.Millisecond, `CALL iasql_commit('thought better of', NULL, 'rollback', 'rollback')`)
+			err = b.commit(time.Duration(b.random.IntN(3000))*time.Millisecond,
+				`CALL iasql_commit('thought better of', NULL, 'rollback', 'rollback')`)
 		case roll < 90:
 			err = b.commit(time.Duration(b.random.IntN(3000))*time.Millisecond, `CALL iasql_commit('does not wait')`)
 		default:
@@ -145,7 +146,8 @@ func (b *batcher) work(ctx context.Context) (open bool, err error) {
 // and settles its notes if it is closed. While the engine commits or undoes it, it waits.
 func (b *batcher) takeOver(ctx context.Context) (open bool, err error) {
 	var phase, outcome string
-	err = b.conn.QueryRow(ctx, `SELECT phase, coalesce(outcome, '') FROM iasql_batches WHERE name = $1`, b.batch).Scan(&phase, &outcome)
+	err = b.conn.QueryRow(ctx, `SELECT phase, coalesce(outcome, '') FROM iasql_batches WHERE name = $1`,
+		b.batch).Scan(&phase, &outcome)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows): // it was never opened
 		b.batch = ""
@@ -224,7 +226,8 @@ func (b *batcher) finish() {
 	defer b.disconnect()
 	for deadline := time.Now().Add(2 * time.Minute); b.batch != ""; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			b.w.t.Errorf("batch %s is not closed, although all is well: %s", b.batch, b.w.list(`SELECT concat_ws(' ', b, p) FROM iasql_batches b LEFT JOIN iasql_progress p USING (id) WHERE b.name = '`+b.batch+`'`))
+			b.w.t.Errorf("batch %s is not closed, although all is well: %s", b.batch,
+				b.w.list(`SELECT concat_ws(' ', b, p) FROM iasql_batches b LEFT JOIN iasql_progress p USING (id) WHERE b.name = '`+b.batch+`'`))
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -264,12 +267,14 @@ func (w *world) agree(unsure map[string]bool, cloud, tables []cloudObject) {
 		a, inCloud := theirs[name]
 		b, inTable := ours[name]
 		if inCloud != inTable {
-			w.t.Errorf("%q is in the cloud: %t, in a table: %t; its batch was rolled back in part", name, inCloud, inTable)
+			w.t.Errorf("%q is in the cloud: %t, in a table: %t; its batch was rolled back in part", name,
+				inCloud, inTable)
 			w.history(name)
 		}
 		for field, value := range b.fields {
 			if inCloud && a.fields[field] != value {
-				w.t.Errorf("the %s %q has %s = %q in the cloud, and %q in the table; its batch was rolled back in part", a.kind, name, field, a.fields[field], value)
+				w.t.Errorf("the %s %q has %s = %q in the cloud, and %q in the table; its batch was rolled back in part",
+					a.kind, name, field, a.fields[field], value)
 				w.history(name)
 			}
 		}

@@ -12,8 +12,11 @@ import (
 
 var (
 	length = flag.Duration("for", time.Minute, "how long faults and edits last")
-	factor = flag.Int("likeness", 0, "have AWS's likeness in front of the emulator, in which things take as long as AWS says divided by this; 0: the emulator alone")
-	seed   = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random choices; what happens also depends on timing")
+	factor = flag.Int("likeness", 0,
+		"have AWS's likeness in front of the emulator, in which things take as long as AWS says divided by this; 0: "+
+			"the emulator alone")
+	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()),
+		"of the random choices; what happens also depends on timing")
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }

@@ -35,7 +35,8 @@ func (w *world) check(o *outsider) {
 	if after := w.scalar(`SELECT coalesce(max(id), 0) FROM iasql_operations`); after != before {
 		w.t.Errorf("no fixpoint within three cycles: the fourth made calls %s to %s", before, after)
 	}
-	for _, unsettled := range w.list(`SELECT concat_ws(' ', l.table_name, l.record_id, l.change_type, l.change, s.state, s.message) FROM iasql_audit_log l
+	for _, unsettled := range w.list(
+		`SELECT concat_ws(' ', l.table_name, l.record_id, l.change_type, l.change, s.state, s.message) FROM iasql_audit_log l
 			LEFT JOIN iasql_status s USING (table_name, record_id) WHERE NOT l.settled AND coalesce(s.message, '') = ''`) {
 		w.t.Errorf("neither settled nor explained: %s", unsettled)
 	}
@@ -140,7 +141,8 @@ func (w *world) compare(side string, want map[string]*expected, unsure map[strin
 			for field, value := range e.fields {
 				if h.fields[field] != value {
 					suspects[h.name] = true
-					w.t.Errorf("%s: the %s %q has %s = %q, wanted %q", side, h.kind, h.name, field, h.fields[field], value)
+					w.t.Errorf("%s: the %s %q has %s = %q, wanted %q", side, h.kind, h.name, field,
+						h.fields[field], value)
 				}
 			}
 		}
@@ -166,7 +168,8 @@ func (w *world) history(name string) {
 			   OR l.table_name IS NOT NULL AND l.origin = 'engine' AND l.change::text LIKE '%"` + name + `"%'
 			UNION ALL
 			SELECT p.started, concat_ws(' ', 'operation', p.id, 'of', p.table_name, p.record_id, 'cycle', p.cycle_id, p.action, p.key, 'up to', p.up_to, p.result, p.error, p.ended, p.columns) FROM iasql_operations p
-			WHERE p.key LIKE '%` + name + `%' OR p.columns::text LIKE '%"` + name + `"%' OR EXISTS (SELECT FROM object o WHERE p.table_name = o.table_name AND p.record_id = o.record)
+			WHERE p.key LIKE '%` + name + `%' OR p.columns::text LIKE '%"` + name +
+		`"%' OR EXISTS (SELECT FROM object o WHERE p.table_name = o.table_name AND p.record_id = o.record)
 			UNION ALL
 			SELECT g.since, concat_ws(' ', 'old object of', g.table_name, g.record_id, g.key, g.state, g.message, g.attempts) FROM iasql_internal.garbage g
 			WHERE g.key LIKE '%` + name + `%' OR EXISTS (SELECT FROM object o WHERE g.table_name = o.table_name AND g.record_id = o.record)
@@ -252,7 +255,8 @@ func (w *world) list(sql string) []string {
 func (w *world) refused(err error) {
 	text := err.Error()
 	for _, expected := range []string{
-		"57P0", "connect", "conn closed", "EOF", "reset by peer", "timeout", "deadline", "closed pool", "broken pipe", "40001", "40P01", "55P03", "53100", "recovery",
+		"57P0", "connect", "conn closed", "EOF", "reset by peer", "timeout", "deadline", "closed pool", "broken pipe",
+		"40001", "40P01", "55P03", "53100", "recovery",
 	} {
 		if strings.Contains(text, expected) {
 			return
@@ -262,7 +266,8 @@ func (w *world) refused(err error) {
 }
 
 func (w *world) report(o *outsider, k *killer) {
-	w.t.Logf("%d transactions of users, %d edits outside, %d kills, %d restarts of PostgreSQL, %d connections cut, its disk full %d times, its clock set %d times",
+	w.t.Logf("%d transactions of users, %d edits outside, %d kills, %d restarts of PostgreSQL, %d connections cut, "+
+		"its disk full %d times, its clock set %d times",
 		w.edits.Load(), o.edits, k.kills, w.restarts.Load(), w.cuts.Load(), w.fills.Load(), w.jumps.Load())
 	w.t.Logf("batches: %v; said of others: %v", w.closed.counts, w.closed.said)
 	w.t.Logf("faults: %s", w.weather)
@@ -270,17 +275,20 @@ func (w *world) report(o *outsider, k *killer) {
 		w.scalar(`SELECT string_agg(result || ' ' || n, ', ') FROM (SELECT coalesce(result, 'open') AS result, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
 	w.t.Logf("operations by kind: %s", w.scalar(`SELECT string_agg(what || ' ' || n, ', ' ORDER BY what) FROM (
 		SELECT table_name || ' ' || CASE WHEN replaces THEN 'replacing ' ELSE '' END || kind AS what, count(*) AS n FROM iasql_operations GROUP BY 1) x`))
-	for _, cycles := range w.list(`SELECT kind || ': ' || count(*) || ', ' || count(*) FILTER (WHERE message <> '') || ' of them cut off or failed, median '
+	for _, cycles := range w.list(
+		`SELECT kind || ': ' || count(*) || ', ' || count(*) FILTER (WHERE message <> '') || ' of them cut off or failed, median '
 		|| round(1000 * percentile_cont(0.5) WITHIN GROUP (ORDER BY extract(epoch FROM ended - started))::numeric) || ' ms, ' || sum(pulls) || ' pulls' FROM iasql_cycles WHERE ended IS NOT NULL GROUP BY kind`) {
 		w.t.Logf("cycles, %s", cycles)
 	}
 	for _, why := range w.list(`SELECT kind || ' ' || count(*) || ': ' || left(message, 120) FROM iasql_cycles WHERE message <> '' GROUP BY kind, left(message, 120) ORDER BY count(*) DESC LIMIT 20`) {
 		w.t.Logf("ended early, %s", why)
 	}
-	w.t.Logf("%s records were deleted because their objects had gone", w.scalar(`SELECT count(*) FROM iasql_audit_log WHERE change_type = 'DELETE' AND origin = 'engine'`))
+	w.t.Logf("%s records were deleted because their objects had gone",
+		w.scalar(`SELECT count(*) FROM iasql_audit_log WHERE change_type = 'DELETE' AND origin = 'engine'`))
 	w.t.Logf("%s objects at the end", w.scalar(`SELECT count(*) FROM chaos.object WHERE NOT gone`))
 	w.t.Logf("kill points:\n%s", k)
-	for _, e := range w.engines { // built with -race, an engine tells of races in its log (go.dev/doc/articles/race_detector)
+	// built with -race, an engine tells of races in its log (go.dev/doc/articles/race_detector)
+	for _, e := range w.engines {
 		if _, race, found := strings.Cut(e.log.String(), "WARNING: DATA RACE"); found {
 			w.t.Errorf("%s has a data race:%s", e.name, race[:min(len(race), 4000)])
 		}

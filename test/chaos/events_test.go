@@ -23,16 +23,22 @@ const elsewhere = "us-west-2"
 // twice, and all come late and in any order.
 func (w *world) watch() {
 	ctx := w.t.Context()
-	queue, err := sqs.NewFromConfig(w.account.Config(elsewhere)).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: awssdk.String("watch")})
+	queue, err := sqs.NewFromConfig(w.account.Config(elsewhere)).CreateQueue(ctx,
+		&sqs.CreateQueueInput{QueueName: awssdk.String("watch")})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.queue = *queue.QueueUrl
-	client, arn := eventbridge.NewFromConfig(w.account.Config("us-east-1")), "arn:aws:sqs:"+elsewhere+":"+w.account.ID+":watch"
-	if _, err := client.PutRule(ctx, &eventbridge.PutRuleInput{Name: awssdk.String("watch"), EventPattern: awssdk.String(`{"detail-type": ["AWS API Call via CloudTrail"]}`)}); err != nil {
+	client, arn := eventbridge.NewFromConfig(w.account.Config("us-east-1")), "arn:aws:sqs:"+elsewhere+":"+
+		w.account.ID+":watch"
+	if _, err := client.PutRule(ctx,
+		&eventbridge.PutRuleInput{Name: awssdk.String("watch"),
+			EventPattern: awssdk.String(`{"detail-type": ["AWS API Call via CloudTrail"]}`)}); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := client.PutTargets(ctx, &eventbridge.PutTargetsInput{Rule: awssdk.String("watch"), Targets: []ebtypes.Target{{Id: awssdk.String("q"), Arn: &arn}}}); err != nil {
+	if _, err := client.PutTargets(ctx,
+		&eventbridge.PutTargetsInput{Rule: awssdk.String("watch"),
+			Targets: []ebtypes.Target{{Id: awssdk.String("q"), Arn: &arn}}}); err != nil {
 		w.t.Fatal(err)
 	}
 	l := likeness.Start(w.t, w.account.Endpoint)
@@ -53,7 +59,8 @@ func (w *world) forge(random *rand.Rand, stop <-chan struct{}) {
 		if random.IntN(8) > 0 {
 			body = w.forged(random)
 		}
-		if _, err := client.SendMessage(context.Background(), &sqs.SendMessageInput{QueueUrl: &w.queue, MessageBody: &body}); err != nil {
+		if _, err := client.SendMessage(context.Background(),
+			&sqs.SendMessageInput{QueueUrl: &w.queue, MessageBody: &body}); err != nil {
 			w.t.Logf("forger: %v", err)
 			continue
 		}
@@ -78,12 +85,18 @@ func (w *world) forged(random *rand.Rand) string {
 	if random.IntN(6) == 0 {
 		account = "666666666666"
 	}
-	body, err := json.Marshal(map[string]any{"version": "0", "detail-type": "AWS API Call via CloudTrail", "source": "aws.x", "account": account, "region": "us-east-1",
+	body, err := json.Marshal(map[string]any{"version": "0", "detail-type": "AWS API Call via CloudTrail",
+		"source": "aws.x", "account": account, "region": "us-east-1",
 		"time": time.Now().UTC().Format(time.RFC3339), "detail": map[string]any{
-			"eventVersion": "1.11", "eventTime": time.Now().Add(-time.Duration(random.IntN(600)) * time.Second).UTC().Format(time.RFC3339), "eventSource": source, "eventName": call,
-			"awsRegion": "us-east-1", "sourceIPAddress": "192.0.2.66", "userAgent": "forger", "requestID": uuid.NewString(), "eventID": uuid.NewString(), "readOnly": false,
-			"eventType": "AwsApiCall", "eventCategory": "Management", "recipientAccountId": account, "requestParameters": map[string]any{request: name},
-			"userIdentity": map[string]any{"type": "IAMUser", "arn": "arn:aws:iam::" + account + ":user/mallory", "userName": "mallory"}}})
+			"eventVersion": "1.11", "eventTime": time.Now().Add(
+				-time.Duration(random.IntN(600)) * time.Second).UTC().Format(time.RFC3339), "eventSource": source,
+			"eventName": call,
+			"awsRegion": "us-east-1", "sourceIPAddress": "192.0.2.66", "userAgent": "forger",
+			"requestID": uuid.NewString(), "eventID": uuid.NewString(), "readOnly": false,
+			"eventType": "AwsApiCall", "eventCategory": "Management", "recipientAccountId": account,
+			"requestParameters": map[string]any{request: name},
+			"userIdentity": map[string]any{"type": "IAMUser", "arn": "arn:aws:iam::" + account + ":user/mallory",
+				"userName": "mallory"}}})
 	if err != nil {
 		w.t.Error(err)
 	}

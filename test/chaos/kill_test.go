@@ -192,7 +192,8 @@ func (k *killer) atPoint(stop <-chan struct{}) *engine {
 		var name string
 		err := conn.QueryRow(ctx, `
 			SELECT a.pid, a.application_name, l.objid::integer FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE l.locktype = 'advisory' AND l.classid = 720720 AND NOT l.granted LIMIT 1`).Scan(&backend, &name, &number)
+			WHERE l.locktype = 'advisory' AND l.classid = 720720 AND NOT l.granted LIMIT 1`).Scan(&backend,
+			&name, &number)
 		if err != nil {
 			continue
 		}

@@ -47,8 +47,10 @@ type outsideQueue struct {
 
 func newOutsider(w *world) *outsider {
 	cfg := w.outside.Config("us-east-1")
-	return &outsider{w: w, ec2: ec2.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg), dynamo: dynamodb.NewFromConfig(cfg),
-		vpcs: map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, things: map[string]*outsideThing{}, shared: map[string]map[string]string{}}
+	return &outsider{w: w, ec2: ec2.NewFromConfig(cfg), sqs: sqs.NewFromConfig(cfg),
+		dynamo: dynamodb.NewFromConfig(cfg),
+		vpcs:   map[string]*outsideVPC{}, queues: map[string]*outsideQueue{}, things: map[string]*outsideThing{},
+		shared: map[string]map[string]string{}}
 }
 
 // act edits until it is told to stop. The last it does before each lull is to delete, so
@@ -144,9 +146,11 @@ func (o *outsider) createVPC(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	name := fmt.Sprintf("b%d-vpc", o.serial)
-	out, err := o.ec2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String(fmt.Sprintf("172.%d.0.0/16", 16+o.serial%16)),
-		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpc,
-			Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: &name}, {Key: aws.String("v"), Value: aws.String("new")}}}}})
+	out, err := o.ec2.CreateVpc(ctx,
+		&ec2.CreateVpcInput{CidrBlock: aws.String(fmt.Sprintf("172.%d.0.0/16", 16+o.serial%16)),
+			TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeVpc,
+				Tags: []ec2types.Tag{{Key: aws.String("Name"), Value: &name},
+					{Key: aws.String("v"), Value: aws.String("new")}}}}})
 	if err != nil {
 		return false, err
 	}
@@ -160,7 +164,8 @@ func (o *outsider) tagVPC(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	word := fmt.Sprintf("o%d", o.serial)
-	_, err := o.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{v.id}, Tags: []ec2types.Tag{{Key: aws.String("v"), Value: &word}}})
+	_, err := o.ec2.CreateTags(ctx,
+		&ec2.CreateTagsInput{Resources: []string{v.id}, Tags: []ec2types.Tag{{Key: aws.String("v"), Value: &word}}})
 	if err == nil {
 		v.word = word
 	}
@@ -265,12 +270,15 @@ func (o *outsider) changeShared(ctx context.Context, random *rand.Rand, kind str
 		}
 		value = strconv.Itoa(seconds)
 	} else {
-		out, err := o.ec2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{name}}}})
+		out, err := o.ec2.DescribeVpcs(ctx,
+			&ec2.DescribeVpcsInput{Filters: []ec2types.Filter{{Name: aws.String("tag:Name"), Values: []string{name}}}})
 		if err != nil || len(out.Vpcs) != 1 {
 			return false, err
 		}
 		on := random.IntN(2) == 0
-		if _, err := o.ec2.ModifyVpcAttribute(ctx, &ec2.ModifyVpcAttributeInput{VpcId: out.Vpcs[0].VpcId, EnableDnsHostnames: &ec2types.AttributeBooleanValue{Value: &on}}); err != nil {
+		if _, err := o.ec2.ModifyVpcAttribute(ctx,
+			&ec2.ModifyVpcAttributeInput{VpcId: out.Vpcs[0].VpcId,
+				EnableDnsHostnames: &ec2types.AttributeBooleanValue{Value: &on}}); err != nil {
 			return false, err
 		}
 		value = strconv.FormatBool(on)
@@ -312,7 +320,8 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 			continue
 		}
 		name, word := tags(v.Tags)
-		hostnames, err := o.ec2.DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: v.VpcId, Attribute: ec2types.VpcAttributeNameEnableDnsHostnames})
+		hostnames, err := o.ec2.DescribeVpcAttribute(ctx,
+			&ec2.DescribeVpcAttributeInput{VpcId: v.VpcId, Attribute: ec2types.VpcAttributeNameEnableDnsHostnames})
 		if err != nil {
 			return nil, err
 		}
@@ -328,7 +337,9 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 			continue
 		}
 		name, word := tags(s.Tags)
-		objects = append(objects, cloudObject{"subnet", name, map[string]string{"v": word, "cidr": *s.CidrBlock, "public": strconv.FormatBool(aws.ToBool(s.MapPublicIpOnLaunch))}})
+		objects = append(objects, cloudObject{"subnet", name,
+			map[string]string{"v": word, "cidr": *s.CidrBlock,
+				"public": strconv.FormatBool(aws.ToBool(s.MapPublicIpOnLaunch))}})
 	}
 	groups, err := o.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 	if err != nil {
@@ -339,7 +350,8 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 			continue
 		}
 		_, word := tags(g.Tags)
-		objects = append(objects, cloudObject{"group", *g.GroupName, map[string]string{"v": word, "description": *g.Description}})
+		objects = append(objects, cloudObject{"group", *g.GroupName,
+			map[string]string{"v": word, "description": *g.Description}})
 	}
 	if objects, err = o.tables(ctx, objects); err != nil {
 		return nil, err
@@ -349,7 +361,8 @@ func (o *outsider) look(ctx context.Context) (objects []cloudObject, err error) 
 		return nil, err
 	}
 	for _, url := range queues.QueueUrls {
-		got, err := o.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+		got, err := o.sqs.GetQueueAttributes(ctx,
+			&sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
 		if err != nil {
 			return nil, err
 		}
@@ -371,7 +384,8 @@ func (o *outsider) tables(ctx context.Context, objects []cloudObject) ([]cloudOb
 		if err != nil {
 			return nil, err
 		}
-		tags, err := o.dynamo.ListTagsOfResource(ctx, &dynamodb.ListTagsOfResourceInput{ResourceArn: table.Table.TableArn})
+		tags, err := o.dynamo.ListTagsOfResource(ctx,
+			&dynamodb.ListTagsOfResourceInput{ResourceArn: table.Table.TableArn})
 		if err != nil {
 			return nil, err
 		}

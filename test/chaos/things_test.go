@@ -74,7 +74,8 @@ func startThings(t *testing.T, others string) (*cloudcontrol.Server, string) {
 	for i := range len(kinds) {
 		schemas[thingType(thingKind(kinds[i]))] = thingSchema(kinds[i])
 	}
-	fake := cloudcontrol.Start(t, cloudcontrol.Options{Schemas: schemas, Takes: 250 * time.Millisecond, Lag: 500 * time.Millisecond,
+	fake := cloudcontrol.Start(t, cloudcontrol.Options{Schemas: schemas, Takes: 250 * time.Millisecond,
+		Lag:     500 * time.Millisecond,
 		Account: func(string) string { return thingsAt.Account }})
 	return fake, fake.Beside(t, others)
 }
@@ -103,17 +104,20 @@ func (s *session) createThing() error {
 		}
 	}
 	var record int64
-	if err := s.scalar(&record, fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s) RETURNING id`, thingTable(kind), columns, values), args...); err != nil {
+	if err := s.scalar(&record, fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s) RETURNING id`, thingTable(kind), columns,
+		values), args...); err != nil {
 		return err
 	}
-	return s.note(name, kind, parent, false, record, map[string]string{"name": name, "v": word, "size": fmt.Sprint(size)})
+	return s.note(name, kind, parent, false, record,
+		map[string]string{"name": name, "v": word, "size": fmt.Sprint(size)})
 }
 
 func (s *session) changeThing() error {
 	kind := s.someKind()
 	return s.change(kind, false, func(_ string, id int64) (map[string]string, error) {
 		word, size := s.word(), s.random.IntN(1000)
-		return map[string]string{"v": word, "size": fmt.Sprint(size)}, s.update(`UPDATE `+thingTable(kind)+` SET word = $2, size = $3 WHERE id = $1`, id, word, size)
+		return map[string]string{"v": word, "size": fmt.Sprint(size)},
+			s.update(`UPDATE `+thingTable(kind)+` SET word = $2, size = $3 WHERE id = $1`, id, word, size)
 	})
 }
 
@@ -129,7 +133,8 @@ func (s *session) renameThing() error {
 			return nil, err
 		}
 		name := fmt.Sprintf("a%d-thing", n)
-		return map[string]string{"name": name}, s.update(`UPDATE `+thingTable(kind)+` SET thing_name = $2 WHERE id = $1`, id, name)
+		return map[string]string{"name": name},
+			s.update(`UPDATE `+thingTable(kind)+` SET thing_name = $2 WHERE id = $1`, id, name)
 	})
 }
 
@@ -158,7 +163,9 @@ type outsideThing struct {
 
 // editThing makes, changes or deletes a thing.
 func (o *outsider) editThing(ctx context.Context, random *rand.Rand) (bool, error) {
-	alive := slices.DeleteFunc(slices.Sorted(maps.Keys(o.things)), func(name string) bool { return o.things[name].gone })
+	alive := slices.DeleteFunc(slices.Sorted(maps.Keys(o.things)), func(name string) bool {
+		return o.things[name].gone
+	})
 	word := fmt.Sprintf("o%d", o.serial)
 	if len(alive) < 4 || random.IntN(4) == 0 && len(alive) < 12 {
 		name, kind := fmt.Sprintf("b%d-thing", o.serial), thingKind(kinds[random.IntN(len(kinds))])
@@ -191,7 +198,8 @@ func (w *world) thingsThere() (objects []cloudObject) {
 		kind := thingKind(kinds[i])
 		for _, p := range w.things.Objects(thingsAt, thingType(kind)) {
 			objects = append(objects, cloudObject{kind, fmt.Sprint(p["ThingName"]),
-				map[string]string{"name": fmt.Sprint(p["ThingName"]), "v": fmt.Sprint(p["Word"]), "size": fmt.Sprint(p["Size"])}})
+				map[string]string{"name": fmt.Sprint(p["ThingName"]), "v": fmt.Sprint(p["Word"]),
+					"size": fmt.Sprint(p["Size"])}})
 		}
 	}
 	return objects
@@ -217,11 +225,13 @@ func (w *world) checkThings(ctx context.Context) {
 		}
 		for id, p := range w.things.Objects(thingsAt, thingType(kind)) {
 			var want *string
-			err := w.admin.QueryRow(ctx, fmt.Sprintf(`SELECT parent_id FROM %s WHERE thing_name = $1`, thingTable(kind)), p["ThingName"]).Scan(&want)
+			err := w.admin.QueryRow(ctx, fmt.Sprintf(`SELECT parent_id FROM %s WHERE thing_name = $1`,
+				thingTable(kind)), p["ThingName"]).Scan(&want)
 			if errors.Is(err, pgx.ErrNoRows) {
 				continue // which is told of elsewhere
 			}
-			if have, _ := p["ParentId"].(string); err != nil || want != nil && have != *want || want == nil && have != "" {
+			if have, _ := p["ParentId"].(string); err != nil || want != nil && have != *want || want == nil &&
+				have != "" {
 				w.t.Errorf("the object %s of %s names %q, and its row does not: %v", id, kind, have, err)
 			}
 		}

@@ -112,7 +112,8 @@ func (s *session) note(name, kind, parent string, shared bool, record int64, fie
 
 func (s *session) wish(name string, fields map[string]string) error {
 	for field, value := range fields {
-		if err := s.exec(`INSERT INTO chaos.wish (object, field, value, batch) VALUES ($1, $2, $3, nullif($4, ''))`, name, field, value, s.batch); err != nil {
+		if err := s.exec(`INSERT INTO chaos.wish (object, field, value, batch) VALUES ($1, $2, $3, nullif($4, ''))`,
+			name, field, value, s.batch); err != nil {
 			return err
 		}
 	}
@@ -138,7 +139,8 @@ func (s *session) count(kind string) (n int, err error) {
 // shared decides whether a new object is shared with the outsider: up to most of
 // a kind are.
 func (s *session) shared(kind string, most int) (shared bool, err error) {
-	err = s.scalar(&shared, `SELECT count(*) < $3 FROM chaos.object WHERE owner = $1 AND kind = $2 AND shared`, s.number, kind, most)
+	err = s.scalar(&shared, `SELECT count(*) < $3 FROM chaos.object WHERE owner = $1 AND kind = $2 AND shared`,
+		s.number, kind, most)
 	return shared && s.random.IntN(3) == 0, err
 }
 
@@ -156,7 +158,8 @@ func (s *session) edit() error {
 		{2, s.deleteSubnet}, {2, s.deleteGroup}, {3, s.deleteQueue},
 	}
 	if s.batch == "" { // what is deleted comes back empty, or as another, if a batch is undone
-		steps = append(steps, step{1, s.renameTable}, step{1, s.deleteTable}, step{1, s.deleteNetwork}, step{4, s.renameThing}, step{4, s.deleteThing})
+		steps = append(steps, step{1, s.renameTable}, step{1, s.deleteTable}, step{1, s.deleteNetwork},
+			step{4, s.renameThing}, step{4, s.deleteThing})
 	}
 	sum := 0
 	for _, st := range steps {
@@ -276,7 +279,8 @@ func (s *session) createQueue() error {
 	}
 	name, seconds := fmt.Sprintf("a%d-queue", n), s.random.IntN(40000)
 	var record int64
-	if err := s.scalar(&record, `INSERT INTO queue (name, visibility_timeout) VALUES ($1, $2) RETURNING id`, name, seconds); err != nil {
+	if err := s.scalar(&record, `INSERT INTO queue (name, visibility_timeout) VALUES ($1, $2) RETURNING id`, name,
+		seconds); err != nil {
 		return err
 	}
 	return s.note(name, "queue", "", shared, record, map[string]string{"name": name, "visibility": fmt.Sprint(seconds)})
@@ -302,7 +306,8 @@ func (s *session) createTable() error {
 func (s *session) tagTable() error {
 	return s.change("table", false, func(_ string, id int64) (map[string]string, error) {
 		word := s.word()
-		return map[string]string{"v": word}, s.update(`UPDATE dynamo_table SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id, word)
+		return map[string]string{"v": word},
+			s.update(`UPDATE dynamo_table SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id, word)
 	})
 }
 
@@ -317,12 +322,14 @@ func (s *session) renameTable() error {
 			return nil, err
 		}
 		name := fmt.Sprintf("a%d-table", n)
-		return map[string]string{"name": name}, s.update(`UPDATE dynamo_table SET table_name = $2 WHERE id = $1`, id, name)
+		return map[string]string{"name": name},
+			s.update(`UPDATE dynamo_table SET table_name = $2 WHERE id = $1`, id, name)
 	})
 }
 
 // change updates one of the user's objects of a kind.
-func (s *session) change(kind string, deletable bool, do func(name string, record int64) (map[string]string, error)) error {
+func (s *session) change(kind string, deletable bool,
+	do func(name string, record int64) (map[string]string, error)) error {
 	name, record, ok, err := s.pick(kind, deletable)
 	if err != nil || !ok {
 		return err
@@ -346,7 +353,8 @@ func (s *session) update(sql string, args ...any) error {
 func (s *session) tagNetwork() error {
 	return s.change("vpc", false, func(_ string, id int64) (map[string]string, error) {
 		word := s.word()
-		return map[string]string{"v": word}, s.update(`UPDATE vpc SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id, word)
+		return map[string]string{"v": word},
+			s.update(`UPDATE vpc SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id, word)
 	})
 }
 
@@ -380,7 +388,9 @@ func (s *session) moveSubnet() error {
 func (s *session) tagGroup() error {
 	return s.change("group", false, func(_ string, id int64) (map[string]string, error) {
 		word := s.word()
-		return map[string]string{"v": word}, s.update(`UPDATE security_group SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id, word)
+		return map[string]string{"v": word},
+			s.update(`UPDATE security_group SET tags = tags || jsonb_build_object('v', $2::text) WHERE id = $1`, id,
+				word)
 	})
 }
 
@@ -388,14 +398,16 @@ func (s *session) tagGroup() error {
 func (s *session) describeGroup() error {
 	return s.change("group", false, func(_ string, id int64) (map[string]string, error) {
 		word := s.word()
-		return map[string]string{"description": word}, s.update(`UPDATE security_group SET description = $2 WHERE id = $1`, id, word)
+		return map[string]string{"description": word},
+			s.update(`UPDATE security_group SET description = $2 WHERE id = $1`, id, word)
 	})
 }
 
 func (s *session) changeQueue() error {
 	return s.change("queue", false, func(_ string, id int64) (map[string]string, error) {
 		seconds := s.random.IntN(40000)
-		return map[string]string{"visibility": fmt.Sprint(seconds)}, s.update(`UPDATE queue SET visibility_timeout = $2 WHERE id = $1`, id, seconds)
+		return map[string]string{"visibility": fmt.Sprint(seconds)},
+			s.update(`UPDATE queue SET visibility_timeout = $2 WHERE id = $1`, id, seconds)
 	})
 }
 
@@ -415,7 +427,8 @@ func (s *session) renameQueue() error {
 // another column.
 func (s *session) changeForeignQueue() error {
 	var name string
-	err := s.scalar(&name, `SELECT name FROM queue WHERE name LIKE 'b%-lasting-`+fmt.Sprint(s.number)+`' ORDER BY random() LIMIT 1`)
+	err := s.scalar(&name, `SELECT name FROM queue WHERE name LIKE 'b%-lasting-`+fmt.Sprint(s.number)+
+		`' ORDER BY random() LIMIT 1`)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}
@@ -453,7 +466,9 @@ func (s *session) deleteNetwork() error {
 		return err
 	}
 	for _, kind := range []struct{ name, table string }{{"subnet", "subnet"}, {"group", "security_group"}} {
-		if err := s.exec(`DELETE FROM `+kind.table+` WHERE id IN (SELECT record FROM chaos.object WHERE parent = $1 AND kind = $2 AND NOT gone)`, name, kind.name); err != nil {
+		if err := s.exec(`DELETE FROM `+kind.table+
+			` WHERE id IN (SELECT record FROM chaos.object WHERE parent = $1 AND kind = $2 AND NOT gone)`, name,
+			kind.name); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,8 @@ func (w *weather) fault(e *engine, c faultproxy.Call) faultproxy.Fault {
 	if w.lull() {
 		return faultproxy.Fault{}
 	}
-	read := strings.HasPrefix(c.Action, "Describe") || strings.HasPrefix(c.Action, "List") || strings.HasPrefix(c.Action, "Get")
+	read := strings.HasPrefix(c.Action, "Describe") || strings.HasPrefix(c.Action, "List") ||
+		strings.HasPrefix(c.Action, "Get")
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	roll := w.random.Float64()
@@ -53,14 +54,19 @@ func (w *weather) fault(e *engine, c faultproxy.Call) faultproxy.Fault {
 		fault  faultproxy.Fault
 		reads  bool // only reads
 	}{
-		{"throttled", 0.03, faultproxy.Fault{Status: 503, Code: "RequestLimitExceeded", Message: "Request limit exceeded."}, false},
-		{"unavailable", 0.02, faultproxy.Fault{Status: 503, Code: "ServiceUnavailable", Message: "Service Unavailable"}, false},
-		{"internal error", 0.01, faultproxy.Fault{Status: 500, Code: "InternalError", Message: "An internal error has occurred"}, false},
+		{"throttled", 0.03, faultproxy.Fault{Status: 503, Code: "RequestLimitExceeded",
+			Message: "Request limit exceeded."}, false},
+		{"unavailable", 0.02, faultproxy.Fault{Status: 503, Code: "ServiceUnavailable", Message: "Service Unavailable"},
+			false},
+		{"internal error", 0.01, faultproxy.Fault{Status: 500, Code: "InternalError",
+			Message: "An internal error has occurred"}, false},
 		{"cut before", 0.015, faultproxy.Fault{Cut: true}, false},
 		{"cut after", 0.02, faultproxy.Fault{Lose: true}, false},
 		{"truncated", 0.01, faultproxy.Fault{Truncate: true}, false},
-		{"denied", 0.005, faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation."}, false},
-		{"expired", 0.003, faultproxy.Fault{Status: 400, Code: "ExpiredToken", Message: "The security token included in the request is expired"}, false},
+		{"denied", 0.005, faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation",
+			Message: "You are not authorized to perform this operation."}, false},
+		{"expired", 0.003, faultproxy.Fault{Status: 400, Code: "ExpiredToken",
+			Message: "The security token included in the request is expired"}, false},
 		{"stale", 0.04, faultproxy.Fault{Stale: 2 * time.Second}, true},
 		{"delayed", 0.03, faultproxy.Fault{Before: w.delay(), After: w.delay()}, false},
 		{"hung", 0.0002, faultproxy.Fault{After: func() { time.Sleep(70 * time.Second) }, Lose: true}, true},

@@ -72,7 +72,8 @@ type engine struct {
 // newWorld starts everything, with two engines of different versions.
 func newWorld(t *testing.T) *world {
 	dir := harness.Temporary(t)
-	w := &world{t: t, dir: filepath.Join(dir, "cluster"), account: testaws.NewAccount(t), weather: newWeather(*seed), closed: closed{counts: map[string]int{}, said: map[string]int{}}}
+	w := &world{t: t, dir: filepath.Join(dir, "cluster"), account: testaws.NewAccount(t), weather: newWeather(*seed),
+		closed: closed{counts: map[string]int{}, said: map[string]int{}}}
 	w.weather.lull = w.lull
 	var err error
 	if w.clock, err = harness.NewClock(t); err != nil {
@@ -103,11 +104,13 @@ func newWorld(t *testing.T) *world {
 	w.admin, w.users = w.pool(w.adminURL), w.pool(w.postgres.UserURL())
 	w.must(`GRANT iasql_user TO iasql`)
 	other := filepath.Join(dir, "engine")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=next", "-o", other, "iasql/cmd/engine").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=next", "-o", other,
+		"iasql/cmd/engine").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	for i, binary := range []string{harness.Engine(), other} {
-		e := &engine{w: w, name: fmt.Sprintf("chaos-%d", i), binary: binary, proxy: faultproxy.Start(t, upstream), log: &harness.Buffer{}}
+		e := &engine{w: w, name: fmt.Sprintf("chaos-%d", i), binary: binary, proxy: faultproxy.Start(t, upstream),
+			log: &harness.Buffer{}}
 		e.proxy.Set(func(c faultproxy.Call) faultproxy.Fault { return w.weather.fault(e, c) })
 		w.engines = append(w.engines, e)
 		t.Cleanup(e.kill)
@@ -120,7 +123,8 @@ func newWorld(t *testing.T) *world {
 		e.ensure()
 	}
 	w.allConnect()
-	w.must(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'consistency_window'`, window()/time.Second),
+	w.must(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'consistency_window'`,
+		window()/time.Second),
 		`SELECT * FROM iasql_install('aws_account')`,
 		`UPDATE aws_regions SET is_enabled = region = 'us-east-1'`,
 		`SELECT * FROM iasql_install('aws_vpc', 'aws_security_group', 'aws_sqs', 'aws_dynamo')`,

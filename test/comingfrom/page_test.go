@@ -53,7 +53,8 @@ func (d difference) row(name string) string {
 }
 
 // kinds are types that hold the same values.
-var kinds = map[string]string{"character varying": "text", "varchar": "text", "enum": "text", "json": "jsonb", "integer": "number", "bigint": "number",
+var kinds = map[string]string{"character varying": "text", "varchar": "text", "enum": "text", "json": "jsonb",
+	"integer": "number", "bigint": "number",
 	"timestamp without time zone": "timestamp with time zone", "ARRAY": "text[]", "varchar[]": "text[]"}
 
 func kind(of string) string {
@@ -177,7 +178,8 @@ func TestSelectOfProcedures(t *testing.T) {
 	w := harness.NewWorld(t)
 	for _, name := range []string{"iasql_begin", "iasql_commit", "iasql_rollback"} {
 		for _, statement := range []string{"SELECT " + name + "()", "SELECT * FROM " + name + "()"} {
-			if _, err := w.TryPSQL(w.UserURL, statement); err == nil || !strings.Contains(err.Error(), "To call a procedure, use CALL") {
+			if _, err := w.TryPSQL(w.UserURL, statement); err == nil ||
+				!strings.Contains(err.Error(), "To call a procedure, use CALL") {
 				t.Errorf("%s: %v", statement, err)
 			}
 		}

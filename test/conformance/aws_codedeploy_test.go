@@ -16,7 +16,8 @@ var awsCodeDeploy = Module{
 			See:    `deploy get-application --application-name $id`,
 			Create: run(`deploy create-application --application-name $id --compute-platform Server`),
 			Change: []Change{codeDeployTags("application:$id")},
-			Skip:   skipAll(noDeploy, deleteBySQL, deleteByCLI, replace, move, track, "name replaced", "compute_platform replaced"),
+			Skip: skipAll(noDeploy, deleteBySQL, deleteByCLI, replace, move, track, "name replaced",
+				"compute_platform replaced"),
 		},
 		{
 			Name: "codedeploy_deployment_group", Identity: "name", ID: "group-$n",
@@ -24,8 +25,10 @@ var awsCodeDeploy = Module{
 			See:    `deploy get-deployment-group --application-name home --deployment-group-name $id`,
 			Create: run(`deploy create-deployment-group --application-name home --deployment-group-name $id --service-role-arn arn:aws:iam::$account:role/deployer --deployment-config-name CodeDeployDefault.OneAtATime`),
 			Change: []Change{codeDeployTags("deploymentgroup:home/$id")},
-			Skip: skipAll(noDeploy, deleteBySQL, deleteByCLI, replace, move, track, "application_id replaced", "name replaced", "deployment_config_name by SQL", "deployment_config_name by the CLI",
-				"deployment_style by SQL", "deployment_style by the CLI", "ec2_tag_filters by SQL", "ec2_tag_filters by the CLI", "auto_scaling_groups by SQL", "auto_scaling_groups by the CLI",
+			Skip: skipAll(noDeploy, deleteBySQL, deleteByCLI, replace, move, track, "application_id replaced",
+				"name replaced", "deployment_config_name by SQL", "deployment_config_name by the CLI",
+				"deployment_style by SQL", "deployment_style by the CLI", "ec2_tag_filters by SQL",
+				"ec2_tag_filters by the CLI", "auto_scaling_groups by SQL", "auto_scaling_groups by the CLI",
 				"role_name by SQL", "role_name by the CLI"),
 		},
 		{
@@ -39,5 +42,6 @@ var awsCodeDeploy = Module{
 
 func codeDeployTags(resource string) Change {
 	arn := `arn:aws:codedeploy:us-east-1:$account:` + resource
-	return tags(`deploy list-tags-for-resource --resource-arn `+arn+` --query Tags`, `deploy tag-resource --resource-arn `+arn+` --tags Key=by,Value=cli`)
+	return tags(`deploy list-tags-for-resource --resource-arn `+arn+` --query Tags`,
+		`deploy tag-resource --resource-arn `+arn+` --tags Key=by,Value=cli`)
 }

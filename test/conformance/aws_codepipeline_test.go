@@ -5,24 +5,31 @@ import "strings"
 var awsCodePipeline = Module{
 	Name: "aws_codepipeline",
 	Setup: []string{`INSERT INTO iam_role (role_name, assume_role_policy_document)
-		SELECT name, '` + assumedBy("codepipeline") + `' FROM unnest('{releaser,other-releaser,third-releaser}'::text[]) name`},
+		SELECT name, '` + assumedBy("codepipeline") +
+		`' FROM unnest('{releaser,other-releaser,third-releaser}'::text[]) name`},
 	Tables: []Table{{
 		Name: "pipeline_declaration", Identity: "name", ID: "pipeline-$n",
 		Insert: `(name, artifact_store, stages, service_role_name) VALUES ('$id', '{"Type": "S3", "Location": "artifacts"}', '` + stages("app.zip") + `', 'releaser')`,
 		See:    `codepipeline get-pipeline --name $id`,
-		Create: run(`codepipeline create-pipeline --pipeline '` + pipeline("releaser", "artifacts", "app.zip", "") + `'`),
+		Create: run(`codepipeline create-pipeline --pipeline '` + pipeline("releaser", "artifacts", "app.zip", "") +
+			`'`),
 		Delete: run(`codepipeline delete-pipeline --name $id`),
 		Change: []Change{
-			pipelineChange("artifact_store", `'{"Type": "S3", "Location": "sql"}'`, "artifactStore.location", "sql", `'{"Type": "S3", "Location": "cli"}'`),
-			pipelineChange("stages", `'`+stages("sql.zip")+`'`, "stages[0].actions[0].configuration.S3ObjectKey", "sql.zip",
+			pipelineChange("artifact_store", `'{"Type": "S3", "Location": "sql"}'`, "artifactStore.location", "sql",
+				`'{"Type": "S3", "Location": "cli"}'`),
+			pipelineChange("stages", `'`+stages("sql.zip")+`'`, "stages[0].actions[0].configuration.S3ObjectKey",
+				"sql.zip",
 				`'`+strings.ReplaceAll(stages("cli.zip"), `"ActionTypeId"`, `"RunOrder": 1, "ActionTypeId"`)+`'`),
-			pipelineChange("service_role_name", `'other-releaser'`, "roleArn", `arn:aws:iam::$account:role/other-releaser`, `'third-releaser'`),
+			pipelineChange("service_role_name", `'other-releaser'`, "roleArn",
+				`arn:aws:iam::$account:role/other-releaser`, `'third-releaser'`),
 			pipelineChange("pipeline_type", `'V2'`, "pipelineType", "", `'V1'`),
 			pipelineChange("execution_mode", `'QUEUED'`, "executionMode", "", `'PARALLEL'`),
 			pipelineChange("triggers", `'[{"ProviderType": "CodeStarSourceConnection", "GitConfiguration": {"SourceActionName": "Source"}}]'`, "triggers[0].gitConfiguration.sourceActionName", "Source",
 				`'[{"ProviderType": "CodeStarSourceConnection", "GitConfiguration": {"SourceActionName": "Other"}}]'`),
-			pipelineChange("variables", `'[{"Name": "BY", "DefaultValue": "sql"}]'`, "variables[0].defaultValue", "sql", `'[{"Name": "BY", "DefaultValue": "cli"}]'`),
-			tags(`codepipeline list-tags-for-resource --resource-arn $arn --query tags`, `codepipeline tag-resource --resource-arn $arn --tags key=by,value=cli`),
+			pipelineChange("variables", `'[{"Name": "BY", "DefaultValue": "sql"}]'`, "variables[0].defaultValue", "sql",
+				`'[{"Name": "BY", "DefaultValue": "cli"}]'`),
+			tags(`codepipeline list-tags-for-resource --resource-arn $arn --query tags`,
+				`codepipeline tag-resource --resource-arn $arn --tags key=by,value=cli`),
 		},
 		Replace: Replace{Column: "name", SQL: `'pipeline-other'`, ID: "pipeline-other"},
 		Skip: skipAll("aws: a pipeline has either one store or several, and TestPipelineLifecycle goes from one to several",
@@ -34,7 +41,8 @@ var awsCodePipeline = Module{
 func pipelineChange(column, sql, member, want, then string) Change {
 	return Change{
 		column, sql, `codepipeline get-pipeline --name $id --query pipeline.` + member, want,
-		run(`codepipeline update-pipeline --pipeline '` + pipeline("third-releaser", "cli", "cli.zip", `"pipelineType": "V1", "executionMode": "PARALLEL",
+		run(`codepipeline update-pipeline --pipeline '` +
+			pipeline("third-releaser", "cli", "cli.zip", `"pipelineType": "V1", "executionMode": "PARALLEL",
 			"triggers": [{"providerType": "CodeStarSourceConnection", "gitConfiguration": {"sourceActionName": "Other"}}], "variables": [{"name": "BY", "defaultValue": "cli"}],`) + `'`), then,
 	}
 }
@@ -48,7 +56,11 @@ func stages(key string) string {
 
 // pipeline is the declaration of such a pipeline as the aws command takes it.
 func pipeline(role, bucket, key, more string) string {
-	lower := strings.NewReplacer(`"Name"`, `"name"`, `"Actions"`, `"actions"`, `"ActionTypeId"`, `"actionTypeId"`, `"Category"`, `"category"`, `"Owner"`, `"owner"`,
-		`"Provider"`, `"provider"`, `"Version"`, `"version"`, `"Configuration"`, `"configuration"`, `"OutputArtifacts"`, `"outputArtifacts"`)
-	return `{"name": "$id", "roleArn": "arn:aws:iam::$account:role/` + role + `", "artifactStore": {"type": "S3", "location": "` + bucket + `"}, ` + more + ` "stages": ` + lower.Replace(stages(key)) + `}`
+	lower := strings.NewReplacer(`"Name"`, `"name"`, `"Actions"`, `"actions"`, `"ActionTypeId"`, `"actionTypeId"`,
+		`"Category"`, `"category"`, `"Owner"`, `"owner"`,
+		`"Provider"`, `"provider"`, `"Version"`, `"version"`, `"Configuration"`, `"configuration"`, `"OutputArtifacts"`,
+		`"outputArtifacts"`)
+	return `{"name": "$id", "roleArn": "arn:aws:iam::$account:role/` + role +
+		`", "artifactStore": {"type": "S3", "location": "` + bucket + `"}, ` + more + ` "stages": ` +
+		lower.Replace(stages(key)) + `}`
 }

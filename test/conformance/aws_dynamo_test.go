@@ -16,15 +16,18 @@ var awsDynamo = Module{
 				`'{"ReadCapacityUnits": 4, "WriteCapacityUnits": 5}'`,
 			},
 			{
-				"table_class", `'STANDARD_INFREQUENT_ACCESS'`, `dynamodb describe-table --table-name $id --query Table.TableClassSummary.TableClass`, "",
+				"table_class", `'STANDARD_INFREQUENT_ACCESS'`,
+				`dynamodb describe-table --table-name $id --query Table.TableClassSummary.TableClass`, "",
 				run(`dynamodb update-table --table-name $id --table-class STANDARD`), `'STANDARD'`,
 			},
 			{
-				"stream_view_type", `'NEW_IMAGE'`, `dynamodb describe-table --table-name $id --query Table.StreamSpecification.StreamViewType`, "",
+				"stream_view_type", `'NEW_IMAGE'`,
+				`dynamodb describe-table --table-name $id --query Table.StreamSpecification.StreamViewType`, "",
 				run(`dynamodb update-table --table-name $id --stream-specification StreamEnabled=false`), `NULL`,
 			},
 			{
-				"time_to_live_attribute", `'sql'`, `dynamodb describe-time-to-live --table-name $id --query TimeToLiveDescription.AttributeName`, "",
+				"time_to_live_attribute", `'sql'`,
+				`dynamodb describe-time-to-live --table-name $id --query TimeToLiveDescription.AttributeName`, "",
 				[]string{
 					`dynamodb update-time-to-live --table-name $id --time-to-live-specification Enabled=false,AttributeName=sql`,
 					`dynamodb update-time-to-live --table-name $id --time-to-live-specification Enabled=true,AttributeName=cli`,
@@ -32,10 +35,12 @@ var awsDynamo = Module{
 				`'cli'`,
 			},
 			{
-				"deletion_protection_enabled", `true`, `dynamodb describe-table --table-name $id --query Table.DeletionProtectionEnabled`, "",
+				"deletion_protection_enabled", `true`,
+				`dynamodb describe-table --table-name $id --query Table.DeletionProtectionEnabled`, "",
 				run(`dynamodb update-table --table-name $id --no-deletion-protection-enabled`), `false`,
 			},
-			tags(`dynamodb list-tags-of-resource --resource-arn $arn --query Tags`, `dynamodb tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
+			tags(`dynamodb list-tags-of-resource --resource-arn $arn --query Tags`,
+				`dynamodb tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
 		},
 		Skip: map[string]string{
 			"table_class by SQL":     "moto: UpdateTable does not keep TableClass",
@@ -43,7 +48,9 @@ var awsDynamo = Module{
 		},
 		Replace: Replace{Column: "table_name", SQL: `'table-other'`, ID: "table-other"},
 		Fixed: []Change{
-			{Column: "primary_key", SQL: `'{"name": "S", "year": "N"}'`, See: `dynamodb describe-table --table-name $id --query Table.KeySchema[].AttributeName`, Want: `["name", "year"]`},
+			{Column: "primary_key", SQL: `'{"name": "S", "year": "N"}'`,
+				See:  `dynamodb describe-table --table-name $id --query Table.KeySchema[].AttributeName`,
+				Want: `["name", "year"]`},
 		},
 	}},
 }

@@ -14,10 +14,12 @@ var awsEC2 = Module{
 	Name: "aws_ec2",
 	Setup: []string{
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('first', '` + trust("ec2") + `')`,
-		`INSERT INTO key_pair (name, public_key) VALUES ('key', '` + publicKey + `'), ('other-key', '` + publicKey + `')`,
+		`INSERT INTO key_pair (name, public_key) VALUES ('key', '` + publicKey + `'), ('other-key', '` +
+			publicKey + `')`,
 		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) name`,
 		`INSERT INTO target_group (target_group_name, protocol, port, vpc) SELECT 'for-' || name, 'HTTP', 80, id FROM vpc, unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
-		`INSERT INTO instance (ami, instance_type, key_pair_name, tags) VALUES ('` + image + `', 't3.micro', 'key', '{"Name": "home"}'), ('` + image + `', 't3.micro', 'key', '{"Name": "other-home"}')`,
+		`INSERT INTO instance (ami, instance_type, key_pair_name, tags) VALUES ('` + image +
+			`', 't3.micro', 'key', '{"Name": "home"}'), ('` + image + `', 't3.micro', 'key', '{"Name": "other-home"}')`,
 		`SELECT iasql_wait_for_all(30)`,
 		`INSERT INTO general_purpose_volume (availability_zone, tags) SELECT availability_zone, jsonb_build_object('for', name)
 			FROM instance, unnest('{sql,cli,adopted,tracked,apart,other}'::text[]) name WHERE tags ->> 'Name' = 'home'`,
@@ -31,11 +33,12 @@ var awsEC2 = Module{
 	Tables: []Table{
 		{
 			Name: "key_pair", Identity: "name", ID: "key-$n",
-			Insert:  `(name, public_key) VALUES ('$id', '` + publicKey + `')`,
-			See:     `ec2 describe-key-pairs --filters Name=key-name,Values=$id --query KeyPairs`,
-			Create:  run(`ec2 import-key-pair --key-name $id --public-key-material '` + publicKey + `'`),
-			Delete:  run(`ec2 delete-key-pair --key-name $id`),
-			Change:  []Change{tags(`ec2 describe-key-pairs --key-names $id --query KeyPairs[0].Tags`, `ec2 create-tags --resources $key_pair_id --tags Key=by,Value=cli`)},
+			Insert: `(name, public_key) VALUES ('$id', '` + publicKey + `')`,
+			See:    `ec2 describe-key-pairs --filters Name=key-name,Values=$id --query KeyPairs`,
+			Create: run(`ec2 import-key-pair --key-name $id --public-key-material '` + publicKey + `'`),
+			Delete: run(`ec2 delete-key-pair --key-name $id`),
+			Change: []Change{tags(`ec2 describe-key-pairs --key-names $id --query KeyPairs[0].Tags`,
+				`ec2 create-tags --resources $key_pair_id --tags Key=by,Value=cli`)},
 			Replace: Replace{Column: "name", SQL: `'key-renamed'`, ID: "key-renamed"},
 			Fixed: []Change{
 				{
@@ -49,19 +52,22 @@ var awsEC2 = Module{
 			Bound:  true, // its volumes
 			Insert: `(ami, instance_type, key_pair_name) VALUES ('` + image + `', 't3.micro', 'key')`,
 			See:    `ec2 describe-instances --instance-ids $id --query Reservations[].Instances[?State.Name!=\'terminated\'][]`,
-			Create: run(`ec2 run-instances --image-id ` + image + ` --instance-type t3.micro --key-name key --query Instances[0].InstanceId`),
+			Create: run(`ec2 run-instances --image-id ` + image +
+				` --instance-type t3.micro --key-name key --query Instances[0].InstanceId`),
 			Delete: run(`ec2 terminate-instances --instance-ids $id`),
 			Change: []Change{
 				ec2Tags,
 				{
 					"instance_type", `'t3.small'`, instanceMember("InstanceType"), "",
 					[]string{
-						`ec2 stop-instances --instance-ids $id`, `ec2 modify-instance-attribute --instance-id $id --instance-type Value=t3.medium`,
+						`ec2 stop-instances --instance-ids $id`,
+						`ec2 modify-instance-attribute --instance-id $id --instance-type Value=t3.medium`,
 						`ec2 start-instances --instance-ids $id`,
 					},
 					`'t3.medium'`,
 				},
-				{"state", `'stopped'`, instanceMember("State.Name"), "", run(`ec2 start-instances --instance-ids $id`), `'running'`},
+				{"state", `'stopped'`, instanceMember("State.Name"), "", run(`ec2 start-instances --instance-ids $id`),
+					`'running'`},
 				{
 					"role_name", `'first'`, instanceMember(`ends_with(IamInstanceProfile.Arn,\'/first\')`), "true",
 					[]string{
@@ -70,7 +76,8 @@ var awsEC2 = Module{
 					},
 					`NULL`,
 				},
-				{"source_dest_check", `false`, instanceMember("SourceDestCheck"), "", run(`ec2 modify-instance-attribute --instance-id $id --source-dest-check`), `true`},
+				{"source_dest_check", `false`, instanceMember("SourceDestCheck"), "",
+					run(`ec2 modify-instance-attribute --instance-id $id --source-dest-check`), `true`},
 				instanceMetadata("metadata_http_endpoint", `'disabled'`, "HttpEndpoint", `'enabled'`),
 				instanceMetadata("metadata_http_tokens", `'required'`, "HttpTokens", `'optional'`),
 				instanceMetadata("metadata_hop_limit", `2`, "HttpPutResponseHopLimit", `3`),
@@ -85,9 +92,11 @@ var awsEC2 = Module{
 			// standard, which have no record, and the record of the old volume is kept
 			// by the mapping, which has nothing else to refer to.
 			Apart: []Apart{{
-				Insert: `(ami, instance_type, key_pair_name, hibernation_enabled) VALUES ('` + image + `', 't3.micro', 'key', true)`,
+				Insert: `(ami, instance_type, key_pair_name, hibernation_enabled) VALUES ('` + image +
+					`', 't3.micro', 'key', true)`,
 				Set: []Change{
-					{Column: "hibernation_enabled", SQL: `false`, See: instanceMember(`HibernationOptions.Configured||\'no\'`), Want: "no"},
+					{Column: "hibernation_enabled", SQL: `false`,
+						See: instanceMember(`HibernationOptions.Configured||\'no\'`), Want: "no"},
 				},
 			}},
 			Skip: map[string]string{
@@ -142,14 +151,17 @@ var awsEC2 = Module{
 			See:    `ec2 describe-volumes --filters Name=volume-id,Values=$id --query Volumes`,
 			Create: run(`ec2 create-volume --availability-zone us-east-1a --volume-type gp3 --size 8 --query VolumeId`),
 			Delete: run(`ec2 delete-volume --volume-id $id`),
-			Change: []Change{ec2Tags, volumeSetting("volume_type", `'gp2'`, "VolumeType", `--volume-type gp3`, `'gp3'`)},
+			Change: []Change{ec2Tags, volumeSetting("volume_type", `'gp2'`, "VolumeType",
+				`--volume-type gp3`, `'gp3'`)},
 			Fixed: []Change{
-				{Column: "encrypted", SQL: `true`, See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].Encrypted`},
+				{Column: "encrypted", SQL: `true`,
+					See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].Encrypted`},
 				{
 					Column: "kms_key_id", SQL: `'arn:aws:kms:us-east-1:$account:key/0b5f5b5e-0000-4000-8000-000000000001'`,
 					See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].KmsKeyId`,
 				},
-				{Column: "snapshot_id", SQL: `'$snapshot'`, See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].SnapshotId`, Want: `$snapshot`},
+				{Column: "snapshot_id", SQL: `'$snapshot'`,
+					See: `ec2 describe-volumes --volume-ids $id --query Volumes[0].SnapshotId`, Want: `$snapshot`},
 			},
 			Replace: Replace{Column: "availability_zone", SQL: `'us-east-1b'`},
 		},
@@ -176,11 +188,13 @@ var awsEC2 = Module{
 				Set: []Change{
 					{
 						Column: "instance_id", SQL: `(SELECT id FROM instance WHERE tags ->> 'Name' = 'other-home')`,
-						See: `ec2 describe-volumes --query Volumes[].Attachments[?Device==\'$id\'][]|[0].InstanceId`, Want: `$other_home`,
+						See:  `ec2 describe-volumes --query Volumes[].Attachments[?Device==\'$id\'][]|[0].InstanceId`,
+						Want: `$other_home`,
 					},
 					{
 						Column: "volume_id", SQL: `(SELECT id FROM general_purpose_volume WHERE tags ->> 'for' = 'other')`,
-						See: `ec2 describe-volumes --query Volumes[].Attachments[?Device==\'$id\'][]|[0].VolumeId`, Want: `$copied`,
+						See:  `ec2 describe-volumes --query Volumes[].Attachments[?Device==\'$id\'][]|[0].VolumeId`,
+						Want: `$copied`,
 					},
 				},
 			}},

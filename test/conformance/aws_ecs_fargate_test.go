@@ -6,7 +6,8 @@ var awsECSFargate = Module{
 	Name: "aws_ecs_fargate",
 	Setup: []string{
 		`INSERT INTO cluster (cluster_name) VALUES ('home'), ('other-home')`,
-		`INSERT INTO task_definition (family, cpu, memory, container_definitions) SELECT 'app-' || n, 256, 512, '` + containers("app") + `' FROM generate_series(1, 3) n`,
+		`INSERT INTO task_definition (family, cpu, memory, container_definitions) SELECT 'app-' || n, 256, 512, '` +
+			containers("app") + `' FROM generate_series(1, 3) n`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
 		`INSERT INTO target_group (target_group_name, target_type, protocol, port, vpc) SELECT name, 'ip', 'HTTP', 80, id FROM vpc, unnest('{one,two,three}'::text[]) name WHERE is_default`,
 		// ECS takes target groups that have a load balancer.
@@ -16,7 +17,8 @@ var awsECSFargate = Module{
 		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, name, t.id, 0, array[s.subnet_id]
 			FROM cluster c, task_definition t, subnet s, unnest('{home,other-home}'::text[]) name WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
 		`INSERT INTO service_security_groups (service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name LIKE '%home' AND g.group_name = 'base'`,
-		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("ecs-tasks") + `' FROM unnest('{task,execution}'::text[]) name`,
+		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("ecs-tasks") +
+			`' FROM unnest('{task,execution}'::text[]) name`,
 	},
 	Vars: map[string]string{
 		"subnet":       `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
@@ -36,41 +38,58 @@ var awsECSFargate = Module{
 			Delete: run(`ecs delete-cluster --cluster $id`),
 			Change: []Change{
 				{
-					"container_insights", `'enabled'`, `ecs describe-clusters --clusters $id --include SETTINGS --query clusters[0].settings[0].value`, "",
-					run(`ecs update-cluster --cluster $id --settings name=containerInsights,value=enhanced`), `'enhanced'`,
+					"container_insights", `'enabled'`,
+					`ecs describe-clusters --clusters $id --include SETTINGS --query clusters[0].settings[0].value`, "",
+					run(`ecs update-cluster --cluster $id --settings name=containerInsights,value=enhanced`),
+					`'enhanced'`,
 				},
-				tags(`ecs list-tags-for-resource --resource-arn $cluster_arn --query tags`, `ecs tag-resource --resource-arn $cluster_arn --tags key=by,value=cli`),
+				tags(`ecs list-tags-for-resource --resource-arn $cluster_arn --query tags`,
+					`ecs tag-resource --resource-arn $cluster_arn --tags key=by,value=cli`),
 			},
 			Replace: Replace{Column: "cluster_name", SQL: `'cluster-other'`, ID: "cluster-other"},
 		},
 		{
 			Name: "task_definition", Identity: "task_definition_arn",
-			Insert: `(family, cpu, memory, container_definitions) VALUES ('task-$n', 256, 512, '` + containers("web") + `')`,
-			See:    `ecs list-task-definitions --query taskDefinitionArns[?@==\'$id\']`,
+			Insert: `(family, cpu, memory, container_definitions) VALUES ('task-$n', 256, 512, '` +
+				containers("web") + `')`,
+			See: `ecs list-task-definitions --query taskDefinitionArns[?@==\'$id\']`,
 			Create: run(`ecs register-task-definition --family task-$n --cpu 256 --memory 512 --network-mode awsvpc --requires-compatibilities FARGATE --container-definitions '` +
 				containers("web") + `' --query taskDefinition.taskDefinitionArn`),
 			Delete: run(`ecs deregister-task-definition --task-definition $id`),
 			Change: []Change{
-				tags(`ecs list-tags-for-resource --resource-arn $id --query tags`, `ecs tag-resource --resource-arn $id --tags key=by,value=cli`),
+				tags(`ecs list-tags-for-resource --resource-arn $id --query tags`,
+					`ecs tag-resource --resource-arn $id --tags key=by,value=cli`),
 			},
 			Skip:    map[string]string{"enable_fault_injection replaced": "moto: RegisterTaskDefinition does not keep it"},
 			Replace: Replace{Column: "container_definitions", SQL: `'` + containers("api") + `'`},
 			Fixed: []Change{
-				{Column: "family", SQL: `'task-renamed'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.family`},
+				{Column: "family", SQL: `'task-renamed'`,
+					See: `ecs describe-task-definition --task-definition $id --query taskDefinition.family`},
 				{Column: "cpu", SQL: `512`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.cpu`},
-				{Column: "memory", SQL: `1024`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.memory`},
-				{Column: "network_mode", SQL: `'host'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.networkMode`},
+				{Column: "memory", SQL: `1024`,
+					See: `ecs describe-task-definition --task-definition $id --query taskDefinition.memory`},
+				{Column: "network_mode", SQL: `'host'`,
+					See: `ecs describe-task-definition --task-definition $id --query taskDefinition.networkMode`},
 				revised("cpu_architecture", `'ARM64'`, "runtimePlatform.cpuArchitecture", "ARM64"),
 				revised("operating_system_family", `'LINUX'`, "runtimePlatform.operatingSystemFamily", "LINUX"),
 				revised("ephemeral_storage", `40`, "ephemeralStorage.sizeInGiB", "40"),
-				revised("volumes", `'[{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1"}}]'`, "volumes[0].efsVolumeConfiguration.fileSystemId", "fs-1"),
+				revised("volumes", `'[{"name": "data", "efsVolumeConfiguration": {"fileSystemId": "fs-1"}}]'`,
+					"volumes[0].efsVolumeConfiguration.fileSystemId", "fs-1"),
 				revised("pid_mode", `'task'`, "pidMode", "task"),
 				revised("ipc_mode", `'none'`, "ipcMode", "none"),
-				revised("placement_constraints", `'[{"type": "memberOf", "expression": "attribute:ecs.os-type == linux"}]'`, "placementConstraints[0].type", "memberOf"),
-				revised("proxy_configuration", `'{"type": "APPMESH", "containerName": "web", "properties": [{"name": "AppPorts", "value": "80"}]}'`, "proxyConfiguration.containerName", "web"),
-				{Column: "requires_compatibilities", SQL: `'{EC2}'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.requiresCompatibilities`, Want: `["EC2"]`},
-				{Column: "task_role_name", SQL: `'task'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.taskRoleArn`, Want: `arn:aws:iam::$account:role/task`},
-				{Column: "execution_role_name", SQL: `'execution'`, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.executionRoleArn`, Want: `arn:aws:iam::$account:role/execution`},
+				revised("placement_constraints",
+					`'[{"type": "memberOf", "expression": "attribute:ecs.os-type == linux"}]'`,
+					"placementConstraints[0].type", "memberOf"),
+				revised("proxy_configuration",
+					`'{"type": "APPMESH", "containerName": "web", "properties": [{"name": "AppPorts", "value": "80"}]}'`, "proxyConfiguration.containerName", "web"),
+				{Column: "requires_compatibilities", SQL: `'{EC2}'`,
+					See: `ecs describe-task-definition --task-definition $id --query taskDefinition.requiresCompatibilities`, Want: `["EC2"]`},
+				{Column: "task_role_name", SQL: `'task'`,
+					See:  `ecs describe-task-definition --task-definition $id --query taskDefinition.taskRoleArn`,
+					Want: `arn:aws:iam::$account:role/task`},
+				{Column: "execution_role_name", SQL: `'execution'`,
+					See:  `ecs describe-task-definition --task-definition $id --query taskDefinition.executionRoleArn`,
+					Want: `arn:aws:iam::$account:role/execution`},
 			},
 		},
 		{
@@ -88,12 +107,19 @@ var awsECSFargate = Module{
 					run(`ecs update-service --cluster home --service $id --task-definition arn:aws:ecs:us-east-1:$account:task-definition/app-3:1`), `(SELECT id FROM task_definition WHERE family = 'app-3')`,
 				},
 				serviceSetting("desired_count", `1`, "desiredCount", "1", `--desired-count 2`, `2`),
-				serviceSetting("subnets", `'{$subnet,$other_subnet}'`, "networkConfiguration.awsvpcConfiguration.subnets", `["$subnet", "$other_subnet"]`, network, `'{$other_subnet}'`),
-				serviceSetting("assign_public_ip", `'ENABLED'`, "networkConfiguration.awsvpcConfiguration.assignPublicIp", "", network, `'DISABLED'`),
-				serviceSetting("target_group_id", `(SELECT id FROM target_group WHERE target_group_name = 'one')`, "loadBalancers[0].targetGroupArn", "$one", behind("three"), `(SELECT id FROM target_group WHERE target_group_name = 'three')`),
-				serviceSetting("container_name", `'app'`, "loadBalancers[0].containerName", "", behind("three"), `'app'`),
+				serviceSetting("subnets", `'{$subnet,$other_subnet}'`,
+					"networkConfiguration.awsvpcConfiguration.subnets", `["$subnet", "$other_subnet"]`, network,
+					`'{$other_subnet}'`),
+				serviceSetting("assign_public_ip", `'ENABLED'`,
+					"networkConfiguration.awsvpcConfiguration.assignPublicIp", "", network, `'DISABLED'`),
+				serviceSetting("target_group_id", `(SELECT id FROM target_group WHERE target_group_name = 'one')`,
+					"loadBalancers[0].targetGroupArn", "$one", behind("three"),
+					`(SELECT id FROM target_group WHERE target_group_name = 'three')`),
+				serviceSetting("container_name", `'app'`, "loadBalancers[0].containerName", "",
+					behind("three"), `'app'`),
 				serviceSetting("container_port", `80`, "loadBalancers[0].containerPort", "", behind("three"), `81`),
-				tags(`ecs list-tags-for-resource --resource-arn $arn --query tags`, `ecs tag-resource --resource-arn $arn --tags key=by,value=cli`),
+				tags(`ecs list-tags-for-resource --resource-arn $arn --query tags`,
+					`ecs tag-resource --resource-arn $arn --tags key=by,value=cli`),
 			},
 			Replace: Replace{
 				Column: "name", SQL: `'service-other'`, ID: "service-other",
@@ -117,7 +143,9 @@ var awsECSFargate = Module{
 				--network-configuration awsvpcConfiguration={subnets=[$subnet],securityGroups=[$group]}`),
 			Delete: run(`ecs delete-service --cluster home --service $id --force`),
 			Change: []Change{
-				serviceSetting("load_balancers", `'`+balanced("one", "two")+`'`, "loadBalancers", balanced("one", "two"), `--load-balancers '`+balanced("two", "three")+`'`, `'`+balanced("two", "three")+`'`),
+				serviceSetting("load_balancers", `'`+balanced("one", "two")+`'`, "loadBalancers",
+					balanced("one", "two"), `--load-balancers '`+balanced("two", "three")+`'`,
+					`'`+balanced("two", "three")+`'`),
 			},
 			Replace: Replace{Column: "launch_type", SQL: `'EC2'`},
 		},
@@ -162,7 +190,8 @@ func serviceSetting(column, sql, member, want, option, then string) Change {
 
 // revised is a column that another revision is registered for.
 func revised(column, sql, member, want string) Change {
-	return Change{Column: column, SQL: sql, See: `ecs describe-task-definition --task-definition $id --query taskDefinition.` + member, Want: want}
+	return Change{Column: column, SQL: sql,
+		See: `ecs describe-task-definition --task-definition $id --query taskDefinition.` + member, Want: want}
 }
 
 func containers(name string) string {

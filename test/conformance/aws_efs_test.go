@@ -27,22 +27,31 @@ var awsEFS = Module{
 			Delete: run(`efs delete-file-system --file-system-id $id`),
 			Change: []Change{
 				{
-					"lifecycle_policies", `'[{"TransitionToIA": "AFTER_30_DAYS"}]'`, `efs describe-lifecycle-configuration --file-system-id $id --query LifecyclePolicies`, "",
+					"lifecycle_policies", `'[{"TransitionToIA": "AFTER_30_DAYS"}]'`,
+					`efs describe-lifecycle-configuration --file-system-id $id --query LifecyclePolicies`, "",
 					run(`efs put-lifecycle-configuration --file-system-id $id --lifecycle-policies TransitionToIA=AFTER_60_DAYS`), `'[{"TransitionToIA": "AFTER_60_DAYS"}]'`,
 				},
 				{
-					"policy", `'` + allow("elasticfilesystem:ClientMount", "*") + `'`, `efs describe-file-system-policy --file-system-id $id --query Policy`, "",
-					run(`efs put-file-system-policy --file-system-id $id --policy '` + allow("elasticfilesystem:ClientWrite", "*") + `'`), `'` + allow("elasticfilesystem:ClientWrite", "*") + `'`,
+					"policy", `'` + allow("elasticfilesystem:ClientMount", "*") + `'`,
+					`efs describe-file-system-policy --file-system-id $id --query Policy`, "",
+					run(`efs put-file-system-policy --file-system-id $id --policy '` +
+						allow("elasticfilesystem:ClientWrite", "*") + `'`),
+					`'` + allow("elasticfilesystem:ClientWrite", "*") + `'`,
 				},
-				tags(`efs list-tags-for-resource --resource-id $id --query Tags`, `efs tag-resource --resource-id $id --tags Key=by,Value=cli`),
+				tags(`efs list-tags-for-resource --resource-id $id --query Tags`,
+					`efs tag-resource --resource-id $id --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "performance_mode", SQL: `'maxIO'`},
 			Fixed: []Change{
-				{Column: "kms_key_id", SQL: `'arn:aws:kms:us-east-1:$account:key/0b5f5b5e-0000-4000-8000-000000000001'`, See: `efs describe-file-systems --file-system-id $id --query FileSystems[0].KmsKeyId`},
+				{Column: "kms_key_id", SQL: `'arn:aws:kms:us-east-1:$account:key/0b5f5b5e-0000-4000-8000-000000000001'`,
+					See: `efs describe-file-systems --file-system-id $id --query FileSystems[0].KmsKeyId`},
 			},
 			Apart: []Apart{
-				{With: `automatic_backups = NULL`, Set: []Change{{Column: "availability_zone_name", SQL: `'us-east-1a'`, See: `efs describe-file-systems --file-system-id $id --query FileSystems[0].AvailabilityZoneName`}}},
-				{Set: []Change{{Column: "encrypted", SQL: `false`, See: `efs describe-file-systems --file-system-id $id --query FileSystems[0].Encrypted`}}},
+				{With: `automatic_backups = NULL`,
+					Set: []Change{{Column: "availability_zone_name", SQL: `'us-east-1a'`,
+						See: `efs describe-file-systems --file-system-id $id --query FileSystems[0].AvailabilityZoneName`}}},
+				{Set: []Change{{Column: "encrypted", SQL: `false`,
+					See: `efs describe-file-systems --file-system-id $id --query FileSystems[0].Encrypted`}}},
 			},
 			Skip: map[string]string{ // TestChanges in internal/modules/awsefs has a fake of them
 				"throughput_mode by SQL":                     "moto: there is no UpdateFileSystem",
@@ -61,12 +70,16 @@ var awsEFS = Module{
 			Create: run(`efs create-mount-target --file-system-id $home --subnet-id $id`),
 			Delete: run(`efs delete-mount-target --mount-target-id $mount_target_id`),
 			Change: []Change{{
-				"security_groups", `'{$one}'`, `efs describe-mount-target-security-groups --mount-target-id $mount_target_id --query SecurityGroups`, `["$one"]`,
+				"security_groups", `'{$one}'`,
+				`efs describe-mount-target-security-groups --mount-target-id $mount_target_id --query SecurityGroups`,
+				`["$one"]`,
 				run(`efs modify-mount-target-security-groups --mount-target-id $mount_target_id --security-groups $two`), `'{$two}'`,
 			}},
-			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`, With: `ip_address = NULL`, ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
+			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`,
+				With: `ip_address = NULL`, ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
 			Apart: []Apart{
-				{Set: []Change{{Column: "ip_address", SQL: `'10.100.6.77'`, See: `efs describe-mount-targets --mount-target-id $mount_target_id --query MountTargets[0].IpAddress`}}},
+				{Set: []Change{{Column: "ip_address", SQL: `'10.100.6.77'`,
+					See: `efs describe-mount-targets --mount-target-id $mount_target_id --query MountTargets[0].IpAddress`}}},
 				{Left: true, Set: []Change{{
 					Column: "file_system_id", SQL: `(SELECT id FROM efs_file_system WHERE file_system_id = '$other')`,
 					See: `efs describe-mount-targets --mount-target-id $mount_target_id --query MountTargets[0].FileSystemId`, Want: `$other`,

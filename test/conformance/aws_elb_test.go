@@ -59,15 +59,22 @@ var awsELB = Module{
 			},
 			Replace: Replace{Column: "port", SQL: `81`},
 			Fixed: []Change{
-				{Column: "target_group_name", SQL: `'group-renamed'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].TargetGroupName`},
-				{Column: "target_type", SQL: `'instance'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].TargetType`},
-				{Column: "protocol", SQL: `'HTTPS'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].Protocol`},
-				{Column: "protocol_version", SQL: `'HTTP2'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].ProtocolVersion`},
-				{Column: "vpc", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.2.0.0/16')`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].VpcId`, Want: `$other_vpc`},
+				{Column: "target_group_name", SQL: `'group-renamed'`,
+					See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].TargetGroupName`},
+				{Column: "target_type", SQL: `'instance'`,
+					See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].TargetType`},
+				{Column: "protocol", SQL: `'HTTPS'`,
+					See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].Protocol`},
+				{Column: "protocol_version", SQL: `'HTTP2'`,
+					See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].ProtocolVersion`},
+				{Column: "vpc", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.2.0.0/16')`,
+					See:  `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].VpcId`,
+					Want: `$other_vpc`},
 			},
 			Apart: []Apart{{
 				Set: []Change{
-					{Column: "ip_address_type", SQL: `'ipv6'`, See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].IpAddressType`},
+					{Column: "ip_address_type", SQL: `'ipv6'`,
+						See: `elbv2 describe-target-groups --target-group-arns $id --query TargetGroups[0].IpAddressType`},
 				},
 			}},
 		},
@@ -81,12 +88,15 @@ var awsELB = Module{
 			Change: []Change{
 				elbTags,
 				{
-					"subnets", `'{$subnet,$subnet_2,$subnet_3}'`, `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].AvailabilityZones[].SubnetId`,
-					`["$subnet", "$subnet_2", "$subnet_3"]`, run(`elbv2 set-subnets --load-balancer-arn $id --subnets $subnet $subnet_2`),
+					"subnets", `'{$subnet,$subnet_2,$subnet_3}'`,
+					`elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].AvailabilityZones[].SubnetId`,
+					`["$subnet", "$subnet_2", "$subnet_3"]`,
+					run(`elbv2 set-subnets --load-balancer-arn $id --subnets $subnet $subnet_2`),
 					`CASE WHEN subnets @> '{$subnet,$subnet_2}' AND cardinality(subnets) = 2 THEN subnets END`,
 				},
 				{
-					"ip_address_type", `'dualstack'`, `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].IpAddressType`, "",
+					"ip_address_type", `'dualstack'`,
+					`elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].IpAddressType`, "",
 					run(`elbv2 set-ip-address-type --load-balancer-arn $id --ip-address-type ipv4`), `'ipv4'`,
 				},
 				{
@@ -103,14 +113,18 @@ var awsELB = Module{
 				Away:       `DELETE FROM listener WHERE load_balancer_id = $row`,
 			},
 			Fixed: []Change{
-				{Column: "scheme", SQL: `'internal'`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
+				{Column: "scheme", SQL: `'internal'`,
+					See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
 			},
-			Skip: map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep CustomerOwnedIpv4Pool"},
+			Skip: map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep " +
+				"CustomerOwnedIpv4Pool"},
 			Apart: []Apart{{
 				With: `attributes = NULL`,
 				Set: []Change{
-					{Column: "load_balancer_type", SQL: `'network'`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Type`},
-					{Column: "has_security_groups", SQL: `true`, See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].SecurityGroups[0]!=null`},
+					{Column: "load_balancer_type", SQL: `'network'`,
+						See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Type`},
+					{Column: "has_security_groups", SQL: `true`,
+						See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].SecurityGroups[0]!=null`},
 				},
 			}},
 		},
@@ -151,13 +165,17 @@ var awsELB = Module{
 				elbTags,
 				listenerSetting("port", `5001`, "Port", "", `6001`),
 				listenerSetting("protocol", `'HTTPS'`, "Protocol", "", `'HTTPS'`),
-				listenerSetting("target_group_id", `(SELECT id FROM target_group WHERE target_group_name = 'two')`, "DefaultActions[0].TargetGroupArn", "$two",
+				listenerSetting("target_group_id", `(SELECT id FROM target_group WHERE target_group_name = 'two')`,
+					"DefaultActions[0].TargetGroupArn", "$two",
 					`(SELECT id FROM target_group WHERE target_group_name = 'three')`),
-				listenerSetting("ssl_policy", `'ELBSecurityPolicy-TLS13-1-2-2021-06'`, "SslPolicy", "", `'ELBSecurityPolicy-2016-08'`),
-				listenerSetting("certificate_id", `(SELECT id FROM certificate WHERE domain_name = 'one.example.com')`, "Certificates[0].CertificateArn", "$cert_one",
+				listenerSetting("ssl_policy", `'ELBSecurityPolicy-TLS13-1-2-2021-06'`, "SslPolicy", "",
+					`'ELBSecurityPolicy-2016-08'`),
+				listenerSetting("certificate_id", `(SELECT id FROM certificate WHERE domain_name = 'one.example.com')`,
+					"Certificates[0].CertificateArn", "$cert_one",
 					`(SELECT id FROM certificate WHERE domain_name = 'two.example.com')`),
 			},
-			Replace: Replace{Column: "load_balancer_id", SQL: `(SELECT id FROM load_balancer WHERE load_balancer_name = 'other-home')`},
+			Replace: Replace{Column: "load_balancer_id",
+				SQL: `(SELECT id FROM load_balancer WHERE load_balancer_name = 'other-home')`},
 			Skip: map[string]string{
 				"alpn_policy by SQL":     "moto: ModifyListener does not keep AlpnPolicy",
 				"alpn_policy by the CLI": "moto: ModifyListener does not keep AlpnPolicy",
@@ -174,24 +192,30 @@ var awsELB = Module{
 				elbTags,
 				{
 					"action_type", `'redirect'`, `elbv2 describe-listeners --listener-arns $id --query Listeners[0].DefaultActions[0].Type`, "",
-					run(`elbv2 modify-listener --listener-arn $id --default-actions '` + answer("503") + `'`), `'fixed-response'`,
+					run(`elbv2 modify-listener --listener-arn $id --default-actions '` + answer("503") + `'`),
+					`'fixed-response'`,
 				},
 				{
-					"default_actions", `'` + redirection301 + `'`, `elbv2 describe-listeners --listener-arns $id --query Listeners[0].DefaultActions[0].RedirectConfig.Port`, "444",
-					run(`elbv2 modify-listener --listener-arn $id --default-actions '` + answer("503") + `'`), `'` + answer("503") + `'`,
+					"default_actions", `'` + redirection301 + `'`,
+					`elbv2 describe-listeners --listener-arns $id --query Listeners[0].DefaultActions[0].RedirectConfig.Port`, "444",
+					run(`elbv2 modify-listener --listener-arn $id --default-actions '` + answer("503") + `'`),
+					`'` + answer("503") + `'`,
 				},
 			},
-			Replace: Replace{Column: "load_balancer_id", SQL: `(SELECT id FROM load_balancer WHERE load_balancer_name = 'other-home')`},
+			Replace: Replace{Column: "load_balancer_id",
+				SQL: `(SELECT id FROM load_balancer WHERE load_balancer_name = 'other-home')`},
 		},
 	},
 }
 
-var elbTags = tags(`elbv2 describe-tags --resource-arns $id --query TagDescriptions[0].Tags`, `elbv2 add-tags --resource-arns $id --tags Key=by,Value=cli`)
+var elbTags = tags(`elbv2 describe-tags --resource-arns $id --query TagDescriptions[0].Tags`,
+	`elbv2 add-tags --resource-arns $id --tags Key=by,Value=cli`)
 
 const redirection301 = `[{"Type": "redirect", "RedirectConfig": {"Protocol": "HTTPS", "Port": "444", "StatusCode": "HTTP_301"}}]`
 
 func answer(code string) string {
-	return `[{"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "` + code + `", "ContentType": "text/plain", "MessageBody": "no"}}]`
+	return `[{"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "` + code +
+		`", "ContentType": "text/plain", "MessageBody": "no"}}]`
 }
 
 func targetGroupSetting(column, sql, member, then string) Change {

@@ -5,7 +5,8 @@ import "strings"
 var awsEventBridge = Module{
 	Name: "aws_eventbridge",
 	Setup: []string{
-		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("events") + `' FROM unnest('{one,two}'::text[]) name`,
+		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("events") +
+			`' FROM unnest('{one,two}'::text[]) name`,
 		`INSERT INTO event_bus (name) VALUES ('home')`,
 		`INSERT INTO event_rule (name, schedule_expression) VALUES ('home', 'rate(1 hour)'), ('other-home', 'rate(2 hours)')`,
 	},
@@ -19,12 +20,16 @@ var awsEventBridge = Module{
 			Change: []Change{
 				{
 					"policy", `'` + send("a") + `'`, `events describe-event-bus --name $id --query Policy`, "",
-					[]string{`events remove-permission --event-bus-name $id --remove-all-permissions`, `events put-permission --event-bus-name $id --policy '` + send("b") + `'`}, `'` + send("b") + `'`,
+					[]string{`events remove-permission --event-bus-name $id --remove-all-permissions`,
+						`events put-permission --event-bus-name $id --policy '` + send("b") + `'`},
+					`'` + send("b") + `'`,
 				},
-				tags(`events list-tags-for-resource --resource-arn $arn --query Tags`, `events tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
+				tags(`events list-tags-for-resource --resource-arn $arn --query Tags`,
+					`events tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "name", SQL: `'bus-other'`, ID: "bus-other"},
-			Skip:    noUpdate("description", "kms_key_identifier", "dead_letter_arn", "log_level", "log_include_detail"),
+			Skip: noUpdate("description", "kms_key_identifier", "dead_letter_arn", "log_level",
+				"log_include_detail"),
 		},
 		{
 			Name: "event_rule", Identity: "name", ID: "rule-$n",
@@ -38,9 +43,11 @@ var awsEventBridge = Module{
 				eventRule("schedule_expression", `'rate(2 minutes)'`, "ScheduleExpression", `'rate(3 minutes)'`),
 				eventRule("state", `'DISABLED'`, "State", `'ENABLED'`),
 				{
-					"role_name", `'one'`, `events describe-rule --name $id --query RoleArn`, `arn:aws:iam::$account:role/one`, eventRule("", "", "", "").CLI, `'two'`,
+					"role_name", `'one'`, `events describe-rule --name $id --query RoleArn`,
+					`arn:aws:iam::$account:role/one`, eventRule("", "", "", "").CLI, `'two'`,
 				},
-				tags(`events list-tags-for-resource --resource-arn $arn --query Tags`, `events tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
+				tags(`events list-tags-for-resource --resource-arn $arn --query Tags`,
+					`events tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "name", SQL: `'rule-other'`, ID: "rule-other"},
 			Skip:    map[string]string{move: "aws: every region has a bus default, so that the rule's bus does not hold it"},
@@ -48,7 +55,8 @@ var awsEventBridge = Module{
 				Insert: `(name, event_pattern) VALUES ('$id', '{"source": ["apart"]}')`,
 				Left:   true,
 				Set: []Change{{
-					Column: "event_bus_name", SQL: `'home'`, See: `events list-rules --event-bus-name home --query Rules[?Name==\'$id\']|[0].EventBusName`,
+					Column: "event_bus_name", SQL: `'home'`,
+					See: `events list-rules --event-bus-name home --query Rules[?Name==\'$id\']|[0].EventBusName`,
 				}},
 			}},
 		},
@@ -59,29 +67,42 @@ var awsEventBridge = Module{
 			Create: run(`events put-targets --rule home --targets '[{"Id": "$id", "Arn": "arn:aws:sqs:us-east-1:$account:first"}]'`),
 			Delete: run(`events remove-targets --rule home --ids $id`),
 			Change: []Change{
-				eventTarget("arn", `'arn:aws:sqs:us-east-1:$account:sql'`, "Arn", `'arn:aws:sqs:us-east-1:$account:cli'`),
+				eventTarget("arn", `'arn:aws:sqs:us-east-1:$account:sql'`, "Arn",
+					`'arn:aws:sqs:us-east-1:$account:cli'`),
 				{
 					"role_name", `'one'`, `events list-targets-by-rule --rule home --query Targets[?Id==\'$id\']|[0].RoleArn`, `arn:aws:iam::$account:role/one`, eventTarget("", "", "", "").CLI, `'two'`,
 				},
-				{"input", `'{"by": "sql"}'`, eventTarget("", "", "Input", "").See, `"{\"by\": \"sql\"}"`, eventTarget("", "", "", "").CLI, `NULL`},
-				eventTarget("dead_letter_arn", `'arn:aws:sqs:us-east-1:$account:sql'`, "DeadLetterConfig.Arn", `'arn:aws:sqs:us-east-1:$account:cli'`),
+				{"input", `'{"by": "sql"}'`, eventTarget("", "", "Input", "").See, `"{\"by\": \"sql\"}"`,
+					eventTarget("", "", "", "").CLI, `NULL`},
+				eventTarget("dead_letter_arn", `'arn:aws:sqs:us-east-1:$account:sql'`, "DeadLetterConfig.Arn",
+					`'arn:aws:sqs:us-east-1:$account:cli'`),
 				eventTarget("maximum_retry_attempts", `1`, "RetryPolicy.MaximumRetryAttempts", `2`),
 				eventTarget("maximum_event_age_in_seconds", `60`, "RetryPolicy.MaximumEventAgeInSeconds", `70`),
 				eventTarget("message_group_id", `'sql'`, "SqsParameters.MessageGroupId", `'cli'`),
 				eventTarget("partition_key_path", `'$.sql'`, "KinesisParameters.PartitionKeyPath", `'$.cli'`),
-				eventTarget("ecs_parameters", `'{"TaskDefinitionArn": "sql", "TaskCount": 1}'`, "EcsParameters", `'{"TaskDefinitionArn": "cli", "TaskCount": 2, "EnableECSManagedTags": false, "EnableExecuteCommand": false}'`),
-				eventTarget("batch_parameters", `'{"JobDefinition": "sql", "JobName": "sql"}'`, "BatchParameters", `'{"JobDefinition": "cli", "JobName": "cli"}'`),
-				eventTarget("http_parameters", `'{"HeaderParameters": {"by": "sql"}}'`, "HttpParameters", `'{"HeaderParameters": {"by": "cli"}}'`),
-				eventTarget("run_command_parameters", `'{"RunCommandTargets": [{"Key": "sql", "Values": ["a"]}]}'`, "RunCommandParameters", `'{"RunCommandTargets": [{"Key": "cli", "Values": ["a"]}]}'`),
-				eventTarget("redshift_data_parameters", `'{"Database": "sql", "Sql": "SELECT 1"}'`, "RedshiftDataParameters", `'{"Database": "cli", "Sql": "SELECT 2", "WithEvent": false}'`),
-				eventTarget("sage_maker_pipeline_parameters", `'{"PipelineParameterList": [{"Name": "by", "Value": "sql"}]}'`, "SageMakerPipelineParameters", `'{"PipelineParameterList": [{"Name": "by", "Value": "cli"}]}'`),
-				eventTarget("app_sync_parameters", `'{"GraphQLOperation": "sql"}'`, "AppSyncParameters", `'{"GraphQLOperation": "cli"}'`),
+				eventTarget("ecs_parameters", `'{"TaskDefinitionArn": "sql", "TaskCount": 1}'`, "EcsParameters",
+					`'{"TaskDefinitionArn": "cli", "TaskCount": 2, "EnableECSManagedTags": false, "EnableExecuteCommand": false}'`),
+				eventTarget("batch_parameters", `'{"JobDefinition": "sql", "JobName": "sql"}'`, "BatchParameters",
+					`'{"JobDefinition": "cli", "JobName": "cli"}'`),
+				eventTarget("http_parameters", `'{"HeaderParameters": {"by": "sql"}}'`, "HttpParameters",
+					`'{"HeaderParameters": {"by": "cli"}}'`),
+				eventTarget("run_command_parameters", `'{"RunCommandTargets": [{"Key": "sql", "Values": ["a"]}]}'`,
+					"RunCommandParameters", `'{"RunCommandTargets": [{"Key": "cli", "Values": ["a"]}]}'`),
+				eventTarget("redshift_data_parameters", `'{"Database": "sql", "Sql": "SELECT 1"}'`,
+					"RedshiftDataParameters", `'{"Database": "cli", "Sql": "SELECT 2", "WithEvent": false}'`),
+				eventTarget("sage_maker_pipeline_parameters",
+					`'{"PipelineParameterList": [{"Name": "by", "Value": "sql"}]}'`, "SageMakerPipelineParameters",
+					`'{"PipelineParameterList": [{"Name": "by", "Value": "cli"}]}'`),
+				eventTarget("app_sync_parameters", `'{"GraphQLOperation": "sql"}'`, "AppSyncParameters",
+					`'{"GraphQLOperation": "cli"}'`),
 			},
 			Replace: Replace{Column: "target_id", SQL: `'target-other'`, ID: "target-other"},
 			Apart: []Apart{{
 				Left: true,
 				Set: []Change{{
-					Column: "rule_id", SQL: `(SELECT id FROM event_rule WHERE name = 'other-home')`, See: `events list-targets-by-rule --rule other-home --query Targets[?Id==\'$id\']|[0].Id`, Want: `$id`,
+					Column: "rule_id", SQL: `(SELECT id FROM event_rule WHERE name = 'other-home')`,
+					See:  `events list-targets-by-rule --rule other-home --query Targets[?Id==\'$id\']|[0].Id`,
+					Want: `$id`,
 				}},
 			}},
 		},
@@ -107,7 +128,9 @@ var awsEventBridge = Module{
 			Delete: run(`events remove-targets --rule other-home --ids $id`),
 			Change: []Change{
 				{
-					"input_transformer", `'{"InputTemplate": "1"}'`, `events list-targets-by-rule --rule other-home --query Targets[?Id==\'$id\']|[0].InputTransformer`, "",
+					"input_transformer", `'{"InputTemplate": "1"}'`,
+					`events list-targets-by-rule --rule other-home --query Targets[?Id==\'$id\']|[0].InputTransformer`,
+					"",
 					run(`events put-targets --rule other-home --targets '[{"Id": "$id", "Arn": "arn:aws:sqs:us-east-1:$account:first", "InputTransformer": {"InputTemplate": "2"}}]'`), `'{"InputTemplate": "2"}'`,
 				},
 			},
@@ -121,7 +144,8 @@ var awsEventBridge = Module{
 func noUpdate(columns ...string) map[string]string {
 	skip := map[string]string{}
 	for _, column := range columns {
-		skip[column+" by SQL"], skip[column+" by the CLI"] = "moto: there is no UpdateEventBus", "moto: there is no UpdateEventBus"
+		skip[column+" by SQL"], skip[column+" by the CLI"] = "moto: there is no UpdateEventBus",
+			"moto: there is no UpdateEventBus"
 	}
 	return skip
 }
@@ -136,7 +160,8 @@ func eventRule(column, sql, member, then string) Change {
 
 // eventTarget changes a column of a target. The CLI always says a target whole.
 func eventTarget(column, sql, member, then string) Change {
-	return Change{column, sql, `events list-targets-by-rule --rule home --query Targets[?Id==\'$id\']|[0].` + member, "", run(`events put-targets --rule home --targets '` + strings.Join(strings.Fields(`[{
+	return Change{column, sql, `events list-targets-by-rule --rule home --query Targets[?Id==\'$id\']|[0].` + member,
+		"", run(`events put-targets --rule home --targets '` + strings.Join(strings.Fields(`[{
 		"Id": "$id", "Arn": "arn:aws:sqs:us-east-1:$account:cli", "RoleArn": "arn:aws:iam::$account:role/two", "DeadLetterConfig": {"Arn": "arn:aws:sqs:us-east-1:$account:cli"},
 		"RetryPolicy": {"MaximumRetryAttempts": 2, "MaximumEventAgeInSeconds": 70}, "SqsParameters": {"MessageGroupId": "cli"}, "KinesisParameters": {"PartitionKeyPath": "$.cli"},
 		"EcsParameters": {"TaskDefinitionArn": "cli", "TaskCount": 2}, "BatchParameters": {"JobDefinition": "cli", "JobName": "cli"}, "HttpParameters": {"HeaderParameters": {"by": "cli"}},
@@ -145,5 +170,6 @@ func eventTarget(column, sql, member, then string) Change {
 }
 
 func send(sid string) string {
-	return `{"Version": "2012-10-17", "Statement": [{"Sid": "` + sid + `", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::$account:root"}, "Action": "events:PutEvents", "Resource": "arn:aws:events:us-east-1:$account:event-bus/$id"}]}`
+	return `{"Version": "2012-10-17", "Statement": [{"Sid": "` + sid +
+		`", "Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::$account:root"}, "Action": "events:PutEvents", "Resource": "arn:aws:events:us-east-1:$account:event-bus/$id"}]}`
 }

@@ -16,12 +16,15 @@ var awsIAM = Module{
 			},
 			Change: []Change{
 				{
-					"assume_role_policy_document", `'` + trust("ecs") + `'`, `iam get-role --role-name $id --query Role.AssumeRolePolicyDocument`, "",
-					run(`iam update-assume-role-policy --role-name $id --policy-document '` + trust("lambda") + `'`), `'` + trust("lambda") + `'`,
+					"assume_role_policy_document", `'` + trust("ecs") + `'`,
+					`iam get-role --role-name $id --query Role.AssumeRolePolicyDocument`, "",
+					run(`iam update-assume-role-policy --role-name $id --policy-document '` + trust("lambda") + `'`),
+					`'` + trust("lambda") + `'`,
 				},
 				{
 					"description", `'by sql'`, `iam get-role --role-name $id --query Role.Description`, "",
-					run(`iam update-role --role-name $id --description 'by cli' --max-session-duration 7201`), `'by cli'`,
+					run(`iam update-role --role-name $id --description 'by cli' --max-session-duration 7201`),
+					`'by cli'`,
 				},
 				{
 					"max_session_duration", `7200`, `iam get-role --role-name $id --query Role.MaxSessionDuration`, "",
@@ -29,20 +32,25 @@ var awsIAM = Module{
 				},
 				{
 					"attached_policies_arns", `'{arn:aws:iam::aws:policy/ReadOnlyAccess}'`,
-					`iam list-attached-role-policies --role-name $id --query AttachedPolicies[].PolicyArn`, `["arn:aws:iam::aws:policy/ReadOnlyAccess"]`,
-					run(`iam detach-role-policy --role-name $id --policy-arn arn:aws:iam::aws:policy/ReadOnlyAccess`), `NULL`,
+					`iam list-attached-role-policies --role-name $id --query AttachedPolicies[].PolicyArn`,
+					`["arn:aws:iam::aws:policy/ReadOnlyAccess"]`,
+					run(`iam detach-role-policy --role-name $id --policy-arn arn:aws:iam::aws:policy/ReadOnlyAccess`),
+					`NULL`,
 				},
 				{
 					"inline_policies", `'{"queue": ` + may("sqs:SendMessage") + `}'`,
-					`iam get-role-policy --role-name $id --policy-name queue --query PolicyDocument`, may("sqs:SendMessage"),
+					`iam get-role-policy --role-name $id --policy-name queue --query PolicyDocument`,
+					may("sqs:SendMessage"),
 					run(`iam delete-role-policy --role-name $id --policy-name queue`), `NULL`,
 				},
 				{
-					"permissions_boundary", `'arn:aws:iam::aws:policy/ReadOnlyAccess'`, `iam get-role --role-name $id --query Role.PermissionsBoundary.PermissionsBoundaryArn`, "",
+					"permissions_boundary", `'arn:aws:iam::aws:policy/ReadOnlyAccess'`,
+					`iam get-role --role-name $id --query Role.PermissionsBoundary.PermissionsBoundaryArn`, "",
 					run(`iam put-role-permissions-boundary --role-name $id --permissions-boundary arn:aws:iam::aws:policy/AdministratorAccess`),
 					`'arn:aws:iam::aws:policy/AdministratorAccess'`,
 				},
-				tags(`iam list-role-tags --role-name $id --query Tags`, `iam tag-role --role-name $id --tags Key=by,Value=cli`),
+				tags(`iam list-role-tags --role-name $id --query Tags`,
+					`iam tag-role --role-name $id --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "role_name", SQL: `'role-other'`, ID: "role-other"},
 			Fixed: []Change{
@@ -62,15 +70,19 @@ var awsIAM = Module{
 				},
 				{
 					"attached_policies_arns", `'{arn:aws:iam::aws:policy/ReadOnlyAccess}'`,
-					`iam list-attached-user-policies --user-name $id --query AttachedPolicies[].PolicyArn`, `["arn:aws:iam::aws:policy/ReadOnlyAccess"]`,
-					run(`iam detach-user-policy --user-name $id --policy-arn arn:aws:iam::aws:policy/ReadOnlyAccess`), `NULL`,
+					`iam list-attached-user-policies --user-name $id --query AttachedPolicies[].PolicyArn`,
+					`["arn:aws:iam::aws:policy/ReadOnlyAccess"]`,
+					run(`iam detach-user-policy --user-name $id --policy-arn arn:aws:iam::aws:policy/ReadOnlyAccess`),
+					`NULL`,
 				},
 				{
 					"inline_policies", `'{"queue": ` + may("sqs:SendMessage") + `}'`,
-					`iam get-user-policy --user-name $id --policy-name queue --query PolicyDocument`, may("sqs:SendMessage"),
+					`iam get-user-policy --user-name $id --policy-name queue --query PolicyDocument`,
+					may("sqs:SendMessage"),
 					run(`iam delete-user-policy --user-name $id --policy-name queue`), `NULL`,
 				},
-				tags(`iam list-user-tags --user-name $id --query Tags`, `iam tag-user --user-name $id --tags Key=by,Value=cli`),
+				tags(`iam list-user-tags --user-name $id --query Tags`,
+					`iam tag-user --user-name $id --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "user_name", SQL: `'user-other'`, ID: "user-other"},
 		},
@@ -92,7 +104,8 @@ var awsIAM = Module{
 }
 
 func trust(service string) string {
-	return `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "` + service + `.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`
+	return `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "` + service +
+		`.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`
 }
 
 func may(action string) string {

@@ -23,12 +23,17 @@ var awsKMS = Module{
 					run(`kms update-key-description --key-id $id --description 'by cli'`), `'by cli'`,
 				},
 				{
-					"policy", `'` + allow("kms:*", "*") + `'`, `kms get-key-policy --key-id $id --policy-name default --query Policy`, "",
-					run(`kms put-key-policy --key-id $id --policy-name default --policy '` + allow("kms:Get*", "*") + `'`), `'` + allow("kms:Get*", "*") + `'`,
+					"policy", `'` + allow("kms:*", "*") + `'`,
+					`kms get-key-policy --key-id $id --policy-name default --query Policy`, "",
+					run(`kms put-key-policy --key-id $id --policy-name default --policy '` + allow("kms:Get*", "*") +
+						`'`), `'` + allow("kms:Get*", "*") + `'`,
 				},
-				{"enable_key_rotation", `true`, `kms get-key-rotation-status --key-id $id --query KeyRotationEnabled`, "", run(`kms disable-key-rotation --key-id $id`), `false`},
-				{"enabled", `false`, `kms describe-key --key-id $id --query KeyMetadata.Enabled`, "", run(`kms enable-key --key-id $id`), `true`},
-				tags(`kms list-resource-tags --key-id $id --query Tags`, `kms tag-resource --key-id $id --tags TagKey=by,TagValue=cli`),
+				{"enable_key_rotation", `true`, `kms get-key-rotation-status --key-id $id --query KeyRotationEnabled`,
+					"", run(`kms disable-key-rotation --key-id $id`), `false`},
+				{"enabled", `false`, `kms describe-key --key-id $id --query KeyMetadata.Enabled`, "",
+					run(`kms enable-key --key-id $id`), `true`},
+				tags(`kms list-resource-tags --key-id $id --query Tags`,
+					`kms tag-resource --key-id $id --tags TagKey=by,TagValue=cli`),
 			},
 			Replace: Replace{
 				Column: "multi_region", SQL: `true`,
@@ -38,10 +43,13 @@ var awsKMS = Module{
 			},
 			Apart: []Apart{
 				{Set: []Change{
-					{Column: "key_spec", SQL: `'RSA_2048'`, See: `kms describe-key --key-id $id --query KeyMetadata.KeySpec`},
-					{Column: "key_usage", SQL: `'SIGN_VERIFY'`, See: `kms describe-key --key-id $id --query KeyMetadata.KeyUsage`},
+					{Column: "key_spec", SQL: `'RSA_2048'`,
+						See: `kms describe-key --key-id $id --query KeyMetadata.KeySpec`},
+					{Column: "key_usage", SQL: `'SIGN_VERIFY'`,
+						See: `kms describe-key --key-id $id --query KeyMetadata.KeyUsage`},
 				}},
-				{Set: []Change{{Column: "origin", SQL: `'EXTERNAL'`, See: `kms describe-key --key-id $id --query KeyMetadata.Origin`}}},
+				{Set: []Change{{Column: "origin", SQL: `'EXTERNAL'`,
+					See: `kms describe-key --key-id $id --query KeyMetadata.Origin`}}},
 			},
 			Skip: map[string]string{ // TestRotation in internal/modules/awskms has a fake of it
 				"rotation_period_in_days by SQL":     "moto: EnableKeyRotation does not keep RotationPeriodInDays",
@@ -57,8 +65,10 @@ var awsKMS = Module{
 			Create: run(`kms create-alias --alias-name $id --target-key-id $key_one`),
 			Delete: run(`kms delete-alias --alias-name $id`),
 			Change: []Change{{
-				"target_key_id", `(SELECT id FROM kms_key WHERE key_id = '$key_two')`, `kms list-aliases --query Aliases[?AliasName==\'$id\']|[0].TargetKeyId`, `$key_two`,
-				run(`kms update-alias --alias-name $id --target-key-id $key_three`), `(SELECT id FROM kms_key WHERE key_id = '$key_three')`,
+				"target_key_id", `(SELECT id FROM kms_key WHERE key_id = '$key_two')`,
+				`kms list-aliases --query Aliases[?AliasName==\'$id\']|[0].TargetKeyId`, `$key_two`,
+				run(`kms update-alias --alias-name $id --target-key-id $key_three`),
+				`(SELECT id FROM kms_key WHERE key_id = '$key_three')`,
 			}},
 			Replace: Replace{Column: "alias_name", SQL: `'alias/other'`, ID: "alias/other"},
 		},

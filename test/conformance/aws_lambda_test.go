@@ -10,7 +10,8 @@ import (
 var awsLambda = Module{
 	Name: "aws_lambda",
 	Setup: []string{
-		`INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_arns) SELECT name, '` + trust("lambda") + `', '{arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole}' FROM unnest('{first,second,third}'::text[]) name`,
+		`INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_arns) SELECT name, '` +
+			trust("lambda") + `', '{arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole}' FROM unnest('{first,second,third}'::text[]) name`,
 		`INSERT INTO security_group (group_name, description, vpc_id) SELECT name, 'of a test', id FROM vpc, unnest('{base,sql,cli,adopted,tracked,other,apart}'::text[]) name WHERE is_default`,
 		`INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64, subnets) SELECT name, 'first', 'python3.12', 'index.handler', '` + zipped("0") + `', ARRAY[subnet_id]
 			FROM subnet, unnest('{home,other-home}'::text[]) name WHERE default_for_az AND availability_zone = 'us-east-1a'`,
@@ -30,23 +31,31 @@ var awsLambda = Module{
 			Delete: run(`lambda delete-function --function-name $id`),
 			Change: []Change{
 				{
-					"role_name", `'second'`, `lambda get-function-configuration --function-name $id --query Role`, "arn:aws:iam::$account:role/second",
+					"role_name", `'second'`, `lambda get-function-configuration --function-name $id --query Role`,
+					"arn:aws:iam::$account:role/second",
 					run(`lambda update-function-configuration --function-name $id --role arn:aws:iam::$account:role/third`), `'third'`,
 				},
-				{Column: "zip_b64", SQL: `'` + zipped("2") + `'`, See: `lambda get-function-configuration --function-name $id --query CodeSha256`, Want: hash(zipped("2"))},
+				{Column: "zip_b64", SQL: `'` + zipped("2") + `'`,
+					See:  `lambda get-function-configuration --function-name $id --query CodeSha256`,
+					Want: hash(zipped("2"))},
 				functionSetting("description", `'by sql'`, "Description", `--description 'by cli'`, `'by cli'`),
 				functionSetting("handler", `'index.sql'`, "Handler", `--handler index.cli`, `'index.cli'`),
 				functionSetting("runtime", `'python3.13'`, "Runtime", `--runtime python3.11`, `'python3.11'`),
 				functionSetting("memory_size", `256`, "MemorySize", `--memory-size 512`, `512`),
 				functionSetting("timeout", `10`, "Timeout", `--timeout 11`, `11`),
-				functionSetting("ephemeral_storage_size", `600`, "EphemeralStorage.Size", `--ephemeral-storage Size=700`, `700`),
-				functionSetting("environment", `'{"BY": "sql"}'`, "Environment.Variables", `--environment Variables={BY=cli}`, `'{"BY": "cli"}'`),
-				functionSetting("subnets", `'{$subnet}'`, "VpcConfig.SubnetIds|[0]", `--vpc-config SubnetIds=$other_subnet,SecurityGroupIds=$group`, `'{$other_subnet}'`),
+				functionSetting("ephemeral_storage_size", `600`, "EphemeralStorage.Size",
+					`--ephemeral-storage Size=700`, `700`),
+				functionSetting("environment", `'{"BY": "sql"}'`, "Environment.Variables",
+					`--environment Variables={BY=cli}`, `'{"BY": "cli"}'`),
+				functionSetting("subnets", `'{$subnet}'`, "VpcConfig.SubnetIds|[0]",
+					`--vpc-config SubnetIds=$other_subnet,SecurityGroupIds=$group`, `'{$other_subnet}'`),
 				{
-					"reserved_concurrent_executions", `5`, `lambda get-function-concurrency --function-name $id --query ReservedConcurrentExecutions`, "",
+					"reserved_concurrent_executions", `5`,
+					`lambda get-function-concurrency --function-name $id --query ReservedConcurrentExecutions`, "",
 					run(`lambda put-function-concurrency --function-name $id --reserved-concurrent-executions 6`), `6`,
 				},
-				tags(`lambda list-tags --resource $arn --query Tags`, `lambda tag-resource --resource $arn --tags by=cli`),
+				tags(`lambda list-tags --resource $arn --query Tags`,
+					`lambda tag-resource --resource $arn --tags by=cli`),
 			},
 			Replace: Replace{
 				Column: "name", SQL: `'function-other'`, With: `zip_b64 = '` + zipped("3") + `'`, ID: "function-other",

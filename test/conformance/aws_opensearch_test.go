@@ -27,32 +27,50 @@ var awsOpenSearch = Module{
 				`--encryption-at-rest-options Enabled=true --node-to-node-encryption-options Enabled=true --domain-endpoint-options EnforceHTTPS=true`),
 			Delete: run(`opensearch delete-domain --domain-name $id`),
 			Change: []Change{
-				domainSetting("instance_type", `'m6g.large.search'`, "ClusterConfig.InstanceType", cliCluster, `'r6g.large.search'`),
+				domainSetting("instance_type", `'m6g.large.search'`, "ClusterConfig.InstanceType", cliCluster,
+					`'r6g.large.search'`),
 				domainSetting("instance_count", `2`, "ClusterConfig.InstanceCount", cliCluster, `6`),
-				domainSetting("availability_zone_count", `2`, "ClusterConfig.ZoneAwarenessConfig.AvailabilityZoneCount", cliCluster, `3`),
+				domainSetting("availability_zone_count", `2`, "ClusterConfig.ZoneAwarenessConfig.AvailabilityZoneCount",
+					cliCluster, `3`),
 				domainSetting("cold_storage", `true`, "ClusterConfig.ColdStorageOptions.Enabled", cliCluster, `false`),
-				domainSetting("ebs_options", `'{"EBSEnabled": true, "VolumeType": "gp3", "VolumeSize": 10}'`, "EBSOptions.VolumeSize", `--ebs-options EBSEnabled=true,VolumeType=gp3,VolumeSize=20`,
+				domainSetting("ebs_options", `'{"EBSEnabled": true, "VolumeType": "gp3", "VolumeSize": 10}'`,
+					"EBSOptions.VolumeSize", `--ebs-options EBSEnabled=true,VolumeType=gp3,VolumeSize=20`,
 					`'{"EBSEnabled": true, "VolumeType": "gp3", "VolumeSize": 20}'`),
-				domainSetting("access_policy", `'`+allow("es:ESHttpGet", "*")+`'`, "contains(AccessPolicies,\\'ESHttpGet\\')", `--access-policies '`+allow("es:ESHttpPut", "*")+`'`, `'`+allow("es:ESHttpPut", "*")+`'`),
-				domainSetting("advanced_options", `'{"indices.fielddata.cache.size": "20"}'`, "AdvancedOptions", `--advanced-options indices.fielddata.cache.size=30`,
+				domainSetting("access_policy", `'`+allow("es:ESHttpGet", "*")+`'`,
+					"contains(AccessPolicies,\\'ESHttpGet\\')", `--access-policies '`+allow("es:ESHttpPut", "*")+`'`,
+					`'`+allow("es:ESHttpPut", "*")+`'`),
+				domainSetting("advanced_options", `'{"indices.fielddata.cache.size": "20"}'`, "AdvancedOptions",
+					`--advanced-options indices.fielddata.cache.size=30`,
 					`'{"indices.fielddata.cache.size": "30"}'`),
-				domainSetting("subnets", `'{$subnet_2}'`, "VPCOptions.SubnetIds[0]", `--vpc-options SubnetIds=$subnet_3`, `'{$subnet_3}'`),
-				domainSetting("custom_endpoint", `'sql.example.com'`, "DomainEndpointOptions.CustomEndpoint", cliEndpoint, `'cli.example.com'`),
-				domainSetting("endpoint_certificate_id", `(SELECT id FROM certificate WHERE domain_name = 'one.example.com')`, "DomainEndpointOptions.CustomEndpointCertificateArn", cliEndpoint,
+				domainSetting("subnets", `'{$subnet_2}'`, "VPCOptions.SubnetIds[0]",
+					`--vpc-options SubnetIds=$subnet_3`, `'{$subnet_3}'`),
+				domainSetting("custom_endpoint", `'sql.example.com'`, "DomainEndpointOptions.CustomEndpoint",
+					cliEndpoint, `'cli.example.com'`),
+				domainSetting("endpoint_certificate_id",
+					`(SELECT id FROM certificate WHERE domain_name = 'one.example.com')`,
+					"DomainEndpointOptions.CustomEndpointCertificateArn", cliEndpoint,
 					`(SELECT id FROM certificate WHERE domain_name = 'two.example.com')`),
 				domainSetting("enforce_https", `false`, "DomainEndpointOptions.EnforceHTTPS", cliEndpoint, `true`),
-				domainSetting("tls_security_policy", `'Policy-Min-TLS-1-2-2019-07'`, "DomainEndpointOptions.TLSSecurityPolicy", cliEndpoint, `'Policy-Min-TLS-1-2-PFS-2023-10'`),
-				domainSetting("encryption_at_rest", `false`, "EncryptionAtRestOptions.Enabled", `--encryption-at-rest-options Enabled=true,KmsKeyId=cli`, `true`),
-				domainSetting("kms_key_id", `'sql'`, "EncryptionAtRestOptions.KmsKeyId", `--encryption-at-rest-options Enabled=true,KmsKeyId=cli`, `'cli'`),
-				domainSetting("node_to_node_encryption", `false`, "NodeToNodeEncryptionOptions.Enabled", `--node-to-node-encryption-options Enabled=true`, `true`),
-				domainSetting("enable_fine_grained_access_control", `true`, "AdvancedSecurityOptions.Enabled", `--advanced-security-options Enabled=true`, `true`),
-				tags(`opensearch list-tags --arn $arn --query TagList`, `opensearch add-tags --arn $arn --tag-list Key=by,Value=cli`),
+				domainSetting("tls_security_policy", `'Policy-Min-TLS-1-2-2019-07'`,
+					"DomainEndpointOptions.TLSSecurityPolicy", cliEndpoint, `'Policy-Min-TLS-1-2-PFS-2023-10'`),
+				domainSetting("encryption_at_rest", `false`, "EncryptionAtRestOptions.Enabled",
+					`--encryption-at-rest-options Enabled=true,KmsKeyId=cli`, `true`),
+				domainSetting("kms_key_id", `'sql'`, "EncryptionAtRestOptions.KmsKeyId",
+					`--encryption-at-rest-options Enabled=true,KmsKeyId=cli`, `'cli'`),
+				domainSetting("node_to_node_encryption", `false`, "NodeToNodeEncryptionOptions.Enabled",
+					`--node-to-node-encryption-options Enabled=true`, `true`),
+				domainSetting("enable_fine_grained_access_control", `true`, "AdvancedSecurityOptions.Enabled",
+					`--advanced-security-options Enabled=true`, `true`),
+				tags(`opensearch list-tags --arn $arn --query TagList`,
+					`opensearch add-tags --arn $arn --tag-list Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "domain_name", SQL: `'domain-other'`, ID: "domain-other"},
 			Skip: both(unkept("moto: no UpgradeDomain", "version"),
 				unkept("moto: UpdateDomainConfig does not keep it", "auto_tune", "ip_address_type"),
-				unkept("aws: type and number are set together", "dedicated_master_type", "dedicated_master_count", "warm_instance_type", "warm_instance_count"),
-				unkept("aws: it is not told", "fine_grained_access_control_user_arn", "fine_grained_access_control_master_username", "fine_grained_access_control_master_password")),
+				unkept("aws: type and number are set together", "dedicated_master_type", "dedicated_master_count",
+					"warm_instance_type", "warm_instance_count"),
+				unkept("aws: it is not told", "fine_grained_access_control_user_arn",
+					"fine_grained_access_control_master_username", "fine_grained_access_control_master_password")),
 		},
 		{
 			Name: "domain_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
@@ -90,15 +108,18 @@ const (
 )
 
 func domainSetting(column, sql, member, option, then string) Change {
-	c := Change{column, sql, `opensearch describe-domain --domain-name $id --query DomainStatus.` + member, "", run(`opensearch update-domain-config --domain-name $id ` + option), then}
+	c := Change{column, sql, `opensearch describe-domain --domain-name $id --query DomainStatus.` + member, "",
+		run(`opensearch update-domain-config --domain-name $id ` + option), then}
 	switch {
 	case strings.HasPrefix(member, "contains("):
-		c.See = `opensearch describe-domain --domain-name $id --query ` + strings.Replace(member, "contains(", "contains(DomainStatus.", 1)
+		c.See = `opensearch describe-domain --domain-name $id --query ` +
+			strings.Replace(member, "contains(", "contains(DomainStatus.", 1)
 		c.Want = "true"
 	case column == "ebs_options":
 		c.Want = "10"
 	case column == "advanced_options":
-		c.See, c.Want = `opensearch describe-domain --domain-name $id --query values(DomainStatus.AdvancedOptions)[0]`, "20"
+		c.See, c.Want = `opensearch describe-domain --domain-name $id --query values(DomainStatus.AdvancedOptions)[0]`,
+			"20"
 	case column == "subnets":
 		c.Want = "$subnet_2"
 	case column == "endpoint_certificate_id":

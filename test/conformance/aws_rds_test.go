@@ -21,7 +21,8 @@ var awsRDS = Module{
 		`INSERT INTO security_group (group_name, description) SELECT name, 'of a test' FROM unnest('{sql,cli,adopted,tracked,other,apart}'::text[]) name`,
 	},
 	Vars: map[string]string{
-		"subnet": `ec2 describe-subnets --query Subnets[0].SubnetId`, "other_subnet": `ec2 describe-subnets --query Subnets[1].SubnetId`,
+		"subnet":       `ec2 describe-subnets --query Subnets[0].SubnetId`,
+		"other_subnet": `ec2 describe-subnets --query Subnets[1].SubnetId`,
 		"third_subnet": `ec2 describe-subnets --query Subnets[2].SubnetId`,
 	},
 	Tables: []Table{
@@ -38,12 +39,15 @@ var awsRDS = Module{
 					run(`rds modify-db-parameter-group --db-parameter-group-name $id --parameters ParameterName=max_connections,ParameterValue=300,ApplyMethod=immediate`),
 					`'{"max_connections": "300"}'`,
 				},
-				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
+				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`,
+					`rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "name", SQL: `'parameters-other'`, ID: "parameters-other"},
 			Fixed: []Change{
-				{Column: "family", SQL: `'postgres15'`, See: `rds describe-db-parameter-groups --db-parameter-group-name $id --query DBParameterGroups[0].DBParameterGroupFamily`},
-				{Column: "description", SQL: `'others'`, See: `rds describe-db-parameter-groups --db-parameter-group-name $id --query DBParameterGroups[0].Description`},
+				{Column: "family", SQL: `'postgres15'`,
+					See: `rds describe-db-parameter-groups --db-parameter-group-name $id --query DBParameterGroups[0].DBParameterGroupFamily`},
+				{Column: "description", SQL: `'others'`,
+					See: `rds describe-db-parameter-groups --db-parameter-group-name $id --query DBParameterGroups[0].Description`},
 			},
 		},
 		{
@@ -53,7 +57,8 @@ var awsRDS = Module{
 			Create: run(`rds create-db-subnet-group --db-subnet-group-name $id --db-subnet-group-description subnets --subnet-ids $subnet $other_subnet`),
 			Delete: run(`rds delete-db-subnet-group --db-subnet-group-name $id`),
 			Change: []Change{
-				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
+				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`,
+					`rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
 			Replace: Replace{Column: "name", SQL: `'subnets-other'`, ID: "subnets-other"},
 			Skip: map[string]string{
@@ -74,22 +79,26 @@ var awsRDS = Module{
 			Delete: run(`rds delete-db-cluster --db-cluster-identifier $id --skip-final-snapshot`),
 			Change: []Change{
 				clusterSetting("engine_version", `'16.4'`, "EngineVersion", `'16.5'`),
-				clusterSetting("db_cluster_instance_class", `'db.m6gd.xlarge'`, "DBClusterInstanceClass", `'db.m6gd.2xlarge'`),
+				clusterSetting("db_cluster_instance_class", `'db.m6gd.xlarge'`, "DBClusterInstanceClass",
+					`'db.m6gd.2xlarge'`),
 				clusterSetting("allocated_storage", `200`, "AllocatedStorage", `300`),
 				clusterSetting("iops", `2000`, "Iops", `3000`),
 				clusterSetting("storage_type", `'io2'`, "StorageType", `'gp3'`),
 				clusterSetting("port", `5433`, "Port", `5434`),
 				clusterSetting("backup_retention_period", `7`, "BackupRetentionPeriod", `8`),
 				clusterSetting("deletion_protection", `true`, "DeletionProtection", `false`),
-				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
+				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`,
+					`rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
-			Replace: Replace{Column: "db_cluster_identifier", SQL: `'cluster-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "cluster-other"},
+			Replace: Replace{Column: "db_cluster_identifier", SQL: `'cluster-other'`,
+				With: `master_user_password = 'Corr3ctHorse'`, ID: "cluster-other"},
 			Fixed: []Change{
 				clusterFixed("engine", `'mysql'`, "Engine", ""),
 				clusterFixed("storage_encrypted", `true`, "StorageEncrypted", ""),
 				clusterFixed("database_name", `'main'`, "DatabaseName", ""),
 				clusterFixed("master_username", `'somebody'`, "MasterUsername", ""),
-				clusterFixed("subnet_group_id", `(SELECT id FROM db_subnet_group WHERE name = 'home')`, "DBSubnetGroup", "home"),
+				clusterFixed("subnet_group_id", `(SELECT id FROM db_subnet_group WHERE name = 'home')`,
+					"DBSubnetGroup", "home"),
 				clusterFixed("publicly_accessible", `true`, "PubliclyAccessible", ""),
 			},
 			Skip: map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
@@ -106,7 +115,8 @@ var awsRDS = Module{
 				capacity("serverless_min_capacity", `1.5`, "MinCapacity", `2.5`),
 				capacity("serverless_max_capacity", `16`, "MaxCapacity", `32`),
 			},
-			Replace: Replace{Column: "db_cluster_identifier", SQL: `'aurora-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "aurora-other"},
+			Replace: Replace{Column: "db_cluster_identifier", SQL: `'aurora-other'`,
+				With: `master_user_password = 'Corr3ctHorse'`, ID: "aurora-other"},
 		},
 		{
 			Name: "db_cluster_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
@@ -144,34 +154,47 @@ var awsRDS = Module{
 			Delete: run(`rds delete-db-instance --db-instance-identifier $id --skip-final-snapshot`),
 			Change: []Change{
 				databaseSetting("engine_version", `'16.4'`, "EngineVersion", `--engine-version 16.5`, `'16.5'`),
-				databaseSetting("db_instance_class", `'db.t4g.small'`, "DBInstanceClass", `--db-instance-class db.t4g.medium`, `'db.t4g.medium'`),
+				databaseSetting("db_instance_class", `'db.t4g.small'`, "DBInstanceClass",
+					`--db-instance-class db.t4g.medium`, `'db.t4g.medium'`),
 				databaseSetting("allocated_storage", `30`, "AllocatedStorage", `--allocated-storage 40`, `40`),
 				databaseSetting("storage_type", `'gp3'`, "StorageType", `--storage-type gp2`, `'gp2'`),
 				databaseSetting("multi_az", `true`, "MultiAZ", `--no-multi-az`, `false`),
-				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible", `--no-publicly-accessible`, `false`),
+				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible",
+					`--no-publicly-accessible`, `false`),
 				{
 					"parameter_group_id", `(SELECT id FROM parameter_group WHERE name = 'group-1')`,
 					`rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBParameterGroups[0].DBParameterGroupName`, "group-1",
 					run(`rds modify-db-instance --apply-immediately --db-instance-identifier $id --db-parameter-group-name group-2`),
 					`(SELECT id FROM parameter_group WHERE name = 'group-2')`,
 				},
-				databaseSetting("backup_retention_period", `7`, "BackupRetentionPeriod", `--backup-retention-period 8`, `8`),
-				databaseSetting("auto_minor_version_upgrade", `false`, "AutoMinorVersionUpgrade", `--auto-minor-version-upgrade`, `true`),
-				databaseSetting("deletion_protection", `true`, "DeletionProtection", `--no-deletion-protection`, `false`),
-				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`, `rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
+				databaseSetting("backup_retention_period", `7`, "BackupRetentionPeriod",
+					`--backup-retention-period 8`, `8`),
+				databaseSetting("auto_minor_version_upgrade", `false`, "AutoMinorVersionUpgrade",
+					`--auto-minor-version-upgrade`, `true`),
+				databaseSetting("deletion_protection", `true`, "DeletionProtection",
+					`--no-deletion-protection`, `false`),
+				tags(`rds list-tags-for-resource --resource-name $arn --query TagList`,
+					`rds add-tags-to-resource --resource-name $arn --tags Key=by,Value=cli`),
 			},
-			Replace: Replace{Column: "db_instance_identifier", SQL: `'database-other'`, With: `master_user_password = 'Corr3ctHorse'`, ID: "database-other"},
+			Replace: Replace{Column: "db_instance_identifier", SQL: `'database-other'`,
+				With: `master_user_password = 'Corr3ctHorse'`, ID: "database-other"},
 			Fixed: []Change{
-				{Column: "db_name", SQL: `'main'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBName`},
-				{Column: "master_username", SQL: `'somebody'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].MasterUsername`},
-				{Column: "storage_encrypted", SQL: `true`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].StorageEncrypted`},
-				{Column: "availability_zone", SQL: `'us-east-1b'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].AvailabilityZone`},
-				{Column: "db_subnet_group_id", SQL: `(SELECT id FROM db_subnet_group WHERE name = 'home')`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBSubnetGroup.DBSubnetGroupName`, Want: `home`},
+				{Column: "db_name", SQL: `'main'`,
+					See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBName`},
+				{Column: "master_username", SQL: `'somebody'`,
+					See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].MasterUsername`},
+				{Column: "storage_encrypted", SQL: `true`,
+					See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].StorageEncrypted`},
+				{Column: "availability_zone", SQL: `'us-east-1b'`,
+					See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].AvailabilityZone`},
+				{Column: "db_subnet_group_id", SQL: `(SELECT id FROM db_subnet_group WHERE name = 'home')`,
+					See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].DBSubnetGroup.DBSubnetGroupName`, Want: `home`},
 			},
 			Apart: []Apart{{
 				With: `engine_version = '8.0.35', parameter_group_id = (SELECT id FROM parameter_group WHERE name = 'group-mysql'), master_user_password = 'Corr3ctHorse'`,
 				Set: []Change{
-					{Column: "engine", SQL: `'mysql'`, See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].Engine`},
+					{Column: "engine", SQL: `'mysql'`,
+						See: `rds describe-db-instances --db-instance-identifier $id --query DBInstances[0].Engine`},
 				},
 			}},
 			Skip: map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
@@ -184,8 +207,10 @@ var awsRDS = Module{
 			Create: run(`rds create-db-instance --db-instance-identifier $id --db-cluster-identifier home --engine aurora-postgresql --db-instance-class db.r6g.large`),
 			Delete: run(`rds delete-db-instance --db-instance-identifier $id --skip-final-snapshot`),
 			Change: []Change{
-				databaseSetting("db_instance_class", `'db.r6g.xlarge'`, "DBInstanceClass", `--db-instance-class db.r6g.2xlarge`, `'db.r6g.2xlarge'`),
-				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible", `--no-publicly-accessible`, `false`),
+				databaseSetting("db_instance_class", `'db.r6g.xlarge'`, "DBInstanceClass",
+					`--db-instance-class db.r6g.2xlarge`, `'db.r6g.2xlarge'`),
+				databaseSetting("publicly_accessible", `true`, "PubliclyAccessible",
+					`--no-publicly-accessible`, `false`),
 			},
 			Replace: Replace{Column: "db_instance_identifier", SQL: `'member-other'`, ID: "member-other"},
 			Fixed: []Change{
@@ -224,7 +249,8 @@ var awsRDS = Module{
 }
 
 func clusterFixed(column, sql, member, want string) Change {
-	return Change{Column: column, SQL: sql, See: `rds describe-db-clusters --db-cluster-identifier $id --query DBClusters[0].` + member, Want: want}
+	return Change{Column: column, SQL: sql,
+		See: `rds describe-db-clusters --db-cluster-identifier $id --query DBClusters[0].` + member, Want: want}
 }
 
 func databaseSetting(column, sql, member, option, then string) Change {

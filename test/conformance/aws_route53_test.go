@@ -27,16 +27,19 @@ var awsRoute53 = Module{
 			Replace: Replace{Column: "domain_name", SQL: `'zone-other.test.'`},
 		},
 		record("", "plain", `(parent_hosted_zone_id, name, record_type, record, ttl) SELECT id, '$id', 'A', '192.0.2.1', 60`,
-			`"TTL": 60, "ResourceRecords": [{"Value": "192.0.2.1"}]`, `"TTL": 62, "ResourceRecords": [{"Value": "192.0.2.3"}]`,
+			`"TTL": 60, "ResourceRecords": [{"Value": "192.0.2.1"}]`,
+			`"TTL": 62, "ResourceRecords": [{"Value": "192.0.2.3"}]`,
 			`"TTL": $ttl, "ResourceRecords": [{"Value": "$record"}]`,
 			recordChange{"record", `'192.0.2.2'`, "ResourceRecords[].Value", `["192.0.2.2"]`, `'192.0.2.3'`},
 			recordChange{"ttl", `61`, "TTL", "61", `62`}),
-		record("that is an alias", "alias", `(parent_hosted_zone_id, name, record_type, alias_dns_name, alias_hosted_zone_id) SELECT id, '$id', 'A', 'a.elb.amazonaws.com', 'Z35SXDOTRQ7X7K'`,
+		record("that is an alias", "alias",
+			`(parent_hosted_zone_id, name, record_type, alias_dns_name, alias_hosted_zone_id) SELECT id, '$id', 'A', 'a.elb.amazonaws.com', 'Z35SXDOTRQ7X7K'`,
 			`"AliasTarget": {"DNSName": "a.elb.amazonaws.com", "HostedZoneId": "Z35SXDOTRQ7X7K", "EvaluateTargetHealth": false}`,
 			`"AliasTarget": {"DNSName": "c.elb.amazonaws.com", "HostedZoneId": "Z35SXDOTRQ7X7M", "EvaluateTargetHealth": false}`,
 			`"AliasTarget": {"DNSName": "$alias_dns_name", "HostedZoneId": "$alias_hosted_zone_id", "EvaluateTargetHealth": false}`,
 			recordChange{"alias_dns_name", `'b.elb.amazonaws.com'`, "AliasTarget.DNSName", "", `'c.elb.amazonaws.com'`},
-			recordChange{"alias_hosted_zone_id", `'Z35SXDOTRQ7X7L'`, "AliasTarget.HostedZoneId", "", `'Z35SXDOTRQ7X7M'`},
+			recordChange{"alias_hosted_zone_id", `'Z35SXDOTRQ7X7L'`, "AliasTarget.HostedZoneId", "",
+				`'Z35SXDOTRQ7X7M'`},
 			recordChange{"alias_evaluate_target_health", `true`, "AliasTarget.EvaluateTargetHealth", "", `false`}),
 		routed("weight", `1`, `"Weight": 1`, `"Weight": 3`,
 			recordChange{"weight", `2`, "Weight", "", `3`},
@@ -68,19 +71,23 @@ func record(kind, label, insert, made, changed, gone string, changes ...recordCh
 		t.Apart = []Apart{{
 			With: `name = 'plain.others.test.', record = 'by sql'`, Left: true,
 			Set: []Change{
-				{Column: "parent_hosted_zone_id", SQL: `(SELECT id FROM hosted_zone WHERE domain_name = 'others.test.')`, See: see + `Name`, Want: `plain.others.test.`},
+				{Column: "parent_hosted_zone_id",
+					SQL: `(SELECT id FROM hosted_zone WHERE domain_name = 'others.test.')`, See: see + `Name`,
+					Want: `plain.others.test.`},
 				{Column: "record_type", SQL: `'TXT'`, See: see + `Type`},
 			},
 		}}
 	}
 	for _, c := range changes {
-		t.Change = append(t.Change, Change{c.column, c.sql, t.See + `|[0].` + c.member, c.want, recordSet("UPSERT", `"Name": "$id", `+changed), c.then})
+		t.Change = append(t.Change, Change{c.column, c.sql, t.See + `|[0].` + c.member, c.want,
+			recordSet("UPSERT", `"Name": "$id", `+changed), c.then})
 	}
 	return t
 }
 
 func recordSet(action, members string) []string {
-	return run(`route53 change-resource-record-sets --hosted-zone-id $zone --change-batch '{"Changes": [{"Action": "` + action +
+	return run(`route53 change-resource-record-sets --hosted-zone-id $zone --change-batch '{"Changes": [{"Action": "` +
+		action +
 		`", "ResourceRecordSet": {"Type": "A", ` + members + `}}]}'`)
 }
 
@@ -90,8 +97,10 @@ func recordSet(action, members string) []string {
 func routed(column, first, made, changed string, changes ...recordChange) Table {
 	const rest = `"Name": "routed.records.test.", "SetIdentifier": "$id", "TTL": 60, "ResourceRecords": [{"Value": "192.0.2.1"}], `
 	t := Table{
-		Name: "resource_record_set", Kind: "picked by " + column, Identity: "set_identifier", ID: strings.ReplaceAll(column, "_", "-") + "-$n",
-		Insert: `(parent_hosted_zone_id, name, record_type, set_identifier, record, ttl, ` + column + `) SELECT id, 'routed.records.test.', 'A', '$id', '192.0.2.1', 60, ` + first +
+		Name: "resource_record_set", Kind: "picked by " + column, Identity: "set_identifier",
+		ID: strings.ReplaceAll(column, "_", "-") + "-$n",
+		Insert: `(parent_hosted_zone_id, name, record_type, set_identifier, record, ttl, ` + column +
+			`) SELECT id, 'routed.records.test.', 'A', '$id', '192.0.2.1', 60, ` + first +
 			` FROM hosted_zone WHERE domain_name = 'records.test.'`,
 		See:     `route53 list-resource-record-sets --hosted-zone-id $zone --query ResourceRecordSets[?SetIdentifier==\'$id\']`,
 		Create:  recordSet("CREATE", rest+made),
@@ -99,7 +108,8 @@ func routed(column, first, made, changed string, changes ...recordChange) Table 
 		Replace: Replace{Column: "set_identifier", SQL: `'other-$old'`, ID: `other-$old`},
 	}
 	for _, c := range changes {
-		t.Change = append(t.Change, Change{c.column, c.sql, t.See + `|[0].` + c.member, c.want, recordSet("UPSERT", rest+changed), c.then})
+		t.Change = append(t.Change, Change{c.column, c.sql, t.See + `|[0].` + c.member, c.want,
+			recordSet("UPSERT", rest+changed), c.then})
 	}
 	return t
 }

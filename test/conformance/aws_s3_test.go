@@ -7,7 +7,8 @@ var awsS3 = Module{
 		`s3api create-bucket --bucket site-adopted-$account`, `s3api create-bucket --bucket site-tracked-$account`,
 		`s3api create-bucket --bucket site-other-$account`,
 		`s3api create-bucket --bucket redirect-sql-$account`, `s3api create-bucket --bucket redirect-cli-$account`,
-		`s3api create-bucket --bucket redirect-adopted-$account`, `s3api create-bucket --bucket redirect-tracked-$account`,
+		`s3api create-bucket --bucket redirect-adopted-$account`,
+		`s3api create-bucket --bucket redirect-tracked-$account`,
 		`s3api create-bucket --bucket redirect-other-$account`,
 	},
 	Setup: []string{`INSERT INTO bucket (name, list_objects) VALUES ('site-sql-$account', true)`},
@@ -21,14 +22,18 @@ var awsS3 = Module{
 			Change: []Change{
 				{
 					"versioning_enabled", "true", `s3api get-bucket-versioning --bucket $id --query Status`, "Enabled",
-					run(`s3api put-bucket-versioning --bucket $id --versioning-configuration Status=Suspended`), "false",
+					run(`s3api put-bucket-versioning --bucket $id --versioning-configuration Status=Suspended`),
+					"false",
 				},
 				{
-					"policy", `'` + allow("s3:GetObject", "arn:aws:s3:::$id/*") + `'`, `s3api get-bucket-policy --bucket $id --query Policy`, "",
-					run(`s3api put-bucket-policy --bucket $id --policy '` + allow("s3:PutObject", "arn:aws:s3:::$id/*") + `'`),
+					"policy", `'` + allow("s3:GetObject", "arn:aws:s3:::$id/*") + `'`,
+					`s3api get-bucket-policy --bucket $id --query Policy`, "",
+					run(`s3api put-bucket-policy --bucket $id --policy '` +
+						allow("s3:PutObject", "arn:aws:s3:::$id/*") + `'`),
 					`'` + allow("s3:PutObject", "arn:aws:s3:::$id/*") + `'`,
 				},
-				tags(`s3api get-bucket-tagging --bucket $id --query TagSet`, `s3api put-bucket-tagging --bucket $id --tagging TagSet=[{Key=by,Value=cli}]`),
+				tags(`s3api get-bucket-tagging --bucket $id --query TagSet`,
+					`s3api put-bucket-tagging --bucket $id --tagging TagSet=[{Key=by,Value=cli}]`),
 			},
 			Replace: Replace{Column: "name", SQL: `'bucket-other-$account'`, ID: "bucket-other-$account"},
 		},
@@ -40,7 +45,8 @@ var awsS3 = Module{
 			Delete: run(`s3api delete-public-access-block --bucket $id`),
 			Change: []Change{
 				blocked("block_public_acls", "BlockPublicAcls"), blocked("ignore_public_acls", "IgnorePublicAcls"),
-				blocked("block_public_policy", "BlockPublicPolicy"), blocked("restrict_public_buckets", "RestrictPublicBuckets"),
+				blocked("block_public_policy", "BlockPublicPolicy"),
+				blocked("restrict_public_buckets", "RestrictPublicBuckets"),
 			},
 			Replace: Replace{Column: "bucket_name", SQL: `'site-other-$account'`, ID: "site-other-$account"},
 		},
@@ -78,8 +84,10 @@ var awsS3 = Module{
 				replace:                "aws: an object's key is not changed, another is uploaded",
 				"bucket_name replaced": "aws: an object stays in its bucket, another is uploaded",
 				"key replaced":         "aws: an object's key is not changed, another is uploaded",
-				told:                   "aws: uploads and deletions are data events, of which rules and trails send none unless they are told to",
-				seen:                   "aws: uploads and deletions are data events, of which rules and trails send none unless they are told to",
+				told: "aws: uploads and deletions are data events, of which rules and trails send " +
+					"none unless they are told to",
+				seen: "aws: uploads and deletions are data events, of which rules and trails send " +
+					"none unless they are told to",
 			},
 		},
 	},
@@ -91,7 +99,9 @@ func block(value string) string {
 }
 
 func blocked(column, name string) Change {
-	return Change{column, "false", `s3api get-public-access-block --bucket $id --query PublicAccessBlockConfiguration.` + name, "", run(block("true")), "true"}
+	return Change{column, "false",
+		`s3api get-public-access-block --bucket $id --query PublicAccessBlockConfiguration.` + name, "",
+		run(block("true")), "true"}
 }
 
 // site is all that a website configuration can have, which is set at once.

@@ -28,10 +28,12 @@ var awsSecurityGroup = Module{
 				Dependents: `SELECT is_egress, ip_protocol, cidr_ipv4 FROM security_group_rule WHERE security_group_id = $row`,
 			},
 			Fixed: []Change{
-				{Column: "group_name", SQL: `'group-renamed'`, See: `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].GroupName`},
+				{Column: "group_name", SQL: `'group-renamed'`,
+					See: `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].GroupName`},
 				{
 					Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.2.0.0/16')`,
-					See: `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].VpcId`, Want: `$other_vpc`,
+					See:  `ec2 describe-security-groups --group-ids $id --query SecurityGroups[0].VpcId`,
+					Want: `$other_vpc`,
 				},
 			},
 		},
@@ -45,13 +47,15 @@ var awsSecurityGroup = Module{
 				ruleSetting("ip_protocol", `'udp'`, "IpProtocol", `'tcp'`),
 				ruleSetting("from_port", `53`, "FromPort", `54`),
 				ruleSetting("to_port", `55`, "ToPort", `56`),
-				{"cidr_ipv4", `'10.99.0.0/16'`, `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv4`, "",
+				{"cidr_ipv4", `'10.99.0.0/16'`,
+					`ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].CidrIpv4`, "",
 					run(`ec2 modify-security-group-rules --group-id $group --security-group-rules 'SecurityGroupRuleId=$id,SecurityGroupRule={IpProtocol=tcp,FromPort=54,ToPort=56,CidrIpv4=10.98.0.0/16}'`), `'10.98.0.0/16'`},
 				ruleSetting("description", `'by sql'`, "Description", `'by cli'`),
 				ec2Tags,
 			},
 			Skip: map[string]string{
-				replace:                "aws: a rule that goes the other way, or is of another group, is deleted by other words: see Apart",
+				replace: "aws: a rule that goes the other way, or is of another group, is deleted by " +
+					"other words: see Apart",
 				"cidr_ipv6 by SQL":     "aws: ModifySecurityGroupRules does not make an IPv4 rule one of IPv6",
 				"cidr_ipv6 by the CLI": "aws: ModifySecurityGroupRules does not make an IPv4 rule one of IPv6",
 			},
@@ -59,12 +63,16 @@ var awsSecurityGroup = Module{
 				{
 					With: `cidr_ipv4 = NULL`,
 					Set: []Change{
-						ruleFixed("security_group_id", `(SELECT id FROM security_group WHERE group_name = 'other-base')`, "GroupId", `$other_group`),
+						ruleFixed("security_group_id",
+							`(SELECT id FROM security_group WHERE group_name = 'other-base')`, "GroupId",
+							`$other_group`),
 						ruleFixed("is_egress", `true`, "IsEgress", ""),
-						ruleFixed("source_security_group", `(SELECT id FROM security_group WHERE group_name = 'base')`, "ReferencedGroupInfo.GroupId", `$group`),
+						ruleFixed("source_security_group", `(SELECT id FROM security_group WHERE group_name = 'base')`,
+							"ReferencedGroupInfo.GroupId", `$group`),
 					},
 				},
-				{With: `cidr_ipv4 = NULL`, Set: []Change{ruleFixed("prefix_list_id", `'$prefixes'`, "PrefixListId", "")}},
+				{With: `cidr_ipv4 = NULL`, Set: []Change{ruleFixed("prefix_list_id", `'$prefixes'`,
+					"PrefixListId", "")}},
 			},
 		},
 	},
@@ -79,8 +87,10 @@ func ruleSetting(column, sql, member, then string) Change {
 }
 
 func ruleFixed(column, sql, member, want string) Change {
-	return Change{Column: column, SQL: sql, See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].` + member, Want: want}
+	return Change{Column: column, SQL: sql,
+		See: `ec2 describe-security-group-rules --filters Name=security-group-rule-id,Values=$id --query SecurityGroupRules[0].` + member, Want: want}
 }
 
 // ec2Tags is the change of an EC2 object's tags.
-var ec2Tags = tags(`ec2 describe-tags --filters Name=resource-id,Values=$id --query Tags[].{Key:Key,Value:Value}`, `ec2 create-tags --resources $id --tags Key=by,Value=cli`)
+var ec2Tags = tags(`ec2 describe-tags --filters Name=resource-id,Values=$id --query Tags[].{Key:Key,Value:Value}`,
+	`ec2 create-tags --resources $id --tags Key=by,Value=cli`)

@@ -11,13 +11,15 @@ var awsSNS = Module{
 			Delete: run(`sns delete-topic --topic-arn $arn`),
 			Change: []Change{
 				topicAttribute("display_name", "DisplayName", `'by sql'`, `'by cli'`),
-				topicAttribute("policy", "Policy", `'`+allow("sns:Publish", "*")+`'`, `'`+allow("sns:Subscribe", "*")+`'`),
+				topicAttribute("policy", "Policy", `'`+allow("sns:Publish", "*")+`'`,
+					`'`+allow("sns:Subscribe", "*")+`'`),
 				topicAttribute("delivery_policy", "DeliveryPolicy", `'`+retries("3")+`'`, `'`+retries("4")+`'`),
 				topicAttribute("tracing_config", "TracingConfig", `'Active'`, `'PassThrough'`),
 				topicAttribute("kms_master_key_id", "KmsMasterKeyId", `'alias/aws/sns'`, `'alias/other'`),
 				topicAttribute("signature_version", "SignatureVersion", `'2'`, `'1'`),
 				topicAttribute("content_based_deduplication", "ContentBasedDeduplication", `true`, `false`),
-				tags(`sns list-tags-for-resource --resource-arn $arn --query Tags`, `sns tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
+				tags(`sns list-tags-for-resource --resource-arn $arn --query Tags`,
+					`sns tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
 			},
 			Skip: map[string]string{
 				"tracing_config by SQL":        "moto: SetTopicAttributes does not keep TracingConfig",
@@ -30,7 +32,8 @@ var awsSNS = Module{
 				Insert: `(name) VALUES ('topic-$n')`,
 				With:   `name = 'topic-apart.fifo'`,
 				Set: []Change{
-					{Column: "fifo_topic", SQL: `true`, See: `sns get-topic-attributes --topic-arn $arn --query Attributes.FifoTopic`},
+					{Column: "fifo_topic", SQL: `true`,
+						See: `sns get-topic-attributes --topic-arn $arn --query Attributes.FifoTopic`},
 				},
 			}},
 		},
@@ -42,20 +45,27 @@ var awsSNS = Module{
 			Delete: run(`sns unsubscribe --subscription-arn $arn`),
 			Change: []Change{
 				subscriptionAttribute("raw_message_delivery", "RawMessageDelivery", `true`, `false`),
-				subscriptionAttribute("filter_policy_scope", "FilterPolicyScope", `'MessageBody'`, `'MessageAttributes'`),
+				subscriptionAttribute("filter_policy_scope", "FilterPolicyScope", `'MessageBody'`,
+					`'MessageAttributes'`),
 				subscriptionAttribute("filter_policy", "FilterPolicy", `'{"kind": ["sql"]}'`, `'{"kind": ["cli"]}'`),
-				subscriptionAttribute("redrive_policy", "RedrivePolicy", `'{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:$account:dead"}'`,
+				subscriptionAttribute("redrive_policy", "RedrivePolicy",
+					`'{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:$account:dead"}'`,
 					`'{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:$account:other"}'`),
-				subscriptionAttribute("subscription_role_arn", "SubscriptionRoleArn", `'arn:aws:iam::$account:role/a'`, `'arn:aws:iam::$account:role/b'`),
+				subscriptionAttribute("subscription_role_arn", "SubscriptionRoleArn", `'arn:aws:iam::$account:role/a'`,
+					`'arn:aws:iam::$account:role/b'`),
 			},
-			Replace: Replace{Column: "endpoint", SQL: `'arn:aws:firehose:us-east-1:$account:deliverystream/another'`, ID: "arn:aws:firehose:us-east-1:$account:deliverystream/another"},
+			Replace: Replace{Column: "endpoint", SQL: `'arn:aws:firehose:us-east-1:$account:deliverystream/another'`,
+				ID: "arn:aws:firehose:us-east-1:$account:deliverystream/another"},
 			Fixed: []Change{
-				{Column: "topic", SQL: `'other-news'`, See: `sns get-subscription-attributes --subscription-arn $arn --query Attributes.TopicArn`, Want: `arn:aws:sns:us-east-1:$account:other-news`},
+				{Column: "topic", SQL: `'other-news'`,
+					See:  `sns get-subscription-attributes --subscription-arn $arn --query Attributes.TopicArn`,
+					Want: `arn:aws:sns:us-east-1:$account:other-news`},
 			},
 			Apart: []Apart{{
 				With: `endpoint = 'arn:aws:sqs:us-east-1:$account:dead', subscription_role_arn = NULL`,
 				Set: []Change{
-					{Column: "protocol", SQL: `'sqs'`, See: `sns list-subscriptions --query Subscriptions[?Endpoint==\'$id\']|[0].Protocol`},
+					{Column: "protocol", SQL: `'sqs'`,
+						See: `sns list-subscriptions --query Subscriptions[?Endpoint==\'$id\']|[0].Protocol`},
 				},
 			}},
 		},
@@ -65,19 +75,22 @@ var awsSNS = Module{
 }
 
 func retries(n string) string {
-	return `{"http": {"defaultHealthyRetryPolicy": {"minDelayTarget": 20, "maxDelayTarget": 20, "numRetries": ` + n + `}}}`
+	return `{"http": {"defaultHealthyRetryPolicy": {"minDelayTarget": 20, "maxDelayTarget": 20, "numRetries": ` + n +
+		`}}}`
 }
 
 func topicAttribute(column, name, sql, cli string) Change {
 	return Change{
 		column, sql, `sns get-topic-attributes --topic-arn $arn --query Attributes.` + name, "",
-		run(`sns set-topic-attributes --topic-arn $arn --attribute-name ` + name + ` --attribute-value '` + literal(cli) + `'`), cli,
+		run(`sns set-topic-attributes --topic-arn $arn --attribute-name ` + name + ` --attribute-value '` +
+			literal(cli) + `'`), cli,
 	}
 }
 
 func subscriptionAttribute(column, name, sql, cli string) Change {
 	return Change{
 		column, sql, `sns get-subscription-attributes --subscription-arn $arn --query Attributes.` + name, "",
-		run(`sns set-subscription-attributes --subscription-arn $arn --attribute-name ` + name + ` --attribute-value '` + literal(cli) + `'`), cli,
+		run(`sns set-subscription-attributes --subscription-arn $arn --attribute-name ` + name +
+			` --attribute-value '` + literal(cli) + `'`), cli,
 	}
 }

@@ -17,7 +17,8 @@ var awsSQS = Module{
 			{
 				"policy", `'` + allow("sqs:SendMessage", "*") + `'`,
 				`sqs get-queue-attributes --queue-url $url --attribute-names All --query Attributes.Policy`, "",
-				run(`sqs set-queue-attributes --queue-url $url --attributes '{"Policy": "` + quoted(allow("sqs:ReceiveMessage", "*")) + `"}'`),
+				run(`sqs set-queue-attributes --queue-url $url --attributes '{"Policy": "` +
+					quoted(allow("sqs:ReceiveMessage", "*")) + `"}'`),
 				`'` + allow("sqs:ReceiveMessage", "*") + `'`,
 			},
 			tags(`sqs list-queue-tags --queue-url $url --query Tags`, `sqs tag-queue --queue-url $url --tags by=cli`),
@@ -26,7 +27,8 @@ var awsSQS = Module{
 		Apart: []Apart{{
 			With: `name = 'queue-other.fifo'`,
 			Set: []Change{
-				{Column: "fifo_queue", SQL: `true`, See: `sqs get-queue-attributes --queue-url $url --attribute-names All --query Attributes.FifoQueue`},
+				{Column: "fifo_queue", SQL: `true`,
+					See: `sqs get-queue-attributes --queue-url $url --attribute-names All --query Attributes.FifoQueue`},
 			},
 		}},
 	}},

@@ -47,15 +47,17 @@ var awsVPC = Module{
 		"instance":       `ec2 run-instances --image-id ami-12c6146b --instance-type t2.micro --subnet-id $subnet --query Instances[0].InstanceId`,
 	},
 	Tables: []Table{
-		{Name: "availability_zone", Identity: "name", Listed: `ec2 describe-availability-zones --query AvailabilityZones[].ZoneName`},
+		{Name: "availability_zone", Identity: "name",
+			Listed: `ec2 describe-availability-zones --query AvailabilityZones[].ZoneName`},
 		{
 			Name: "dhcp_options", Identity: "dhcp_options_id",
-			Insert:  `(dhcp_configurations) VALUES ('[{"Key": "domain-name", "Values": [{"Value": "$n.example"}]}]')`,
-			See:     `ec2 describe-dhcp-options --filters Name=dhcp-options-id,Values=$id --query DhcpOptions`,
-			Create:  run(`ec2 create-dhcp-options --dhcp-configurations Key=domain-name,Values=$n.example --query DhcpOptions.DhcpOptionsId`),
-			Delete:  run(`ec2 delete-dhcp-options --dhcp-options-id $id`),
-			Change:  []Change{ec2Tags},
-			Replace: Replace{Column: "dhcp_configurations", SQL: `'[{"Key": "domain-name", "Values": [{"Value": "other.example"}]}]'`},
+			Insert: `(dhcp_configurations) VALUES ('[{"Key": "domain-name", "Values": [{"Value": "$n.example"}]}]')`,
+			See:    `ec2 describe-dhcp-options --filters Name=dhcp-options-id,Values=$id --query DhcpOptions`,
+			Create: run(`ec2 create-dhcp-options --dhcp-configurations Key=domain-name,Values=$n.example --query DhcpOptions.DhcpOptionsId`),
+			Delete: run(`ec2 delete-dhcp-options --dhcp-options-id $id`),
+			Change: []Change{ec2Tags},
+			Replace: Replace{Column: "dhcp_configurations",
+				SQL: `'[{"Key": "domain-name", "Values": [{"Value": "other.example"}]}]'`},
 		},
 		{
 			Name: "vpc", Identity: "vpc_id",
@@ -64,9 +66,11 @@ var awsVPC = Module{
 			Create: run(`ec2 create-vpc --cidr-block 10.$i.0.0/16 --query Vpc.VpcId`),
 			Delete: run(`ec2 delete-vpc --vpc-id $id`),
 			Change: []Change{
-				vpcAttribute("enable_dns_hostnames", "enableDnsHostnames", "EnableDnsHostnames", true, "enable-dns-hostnames"),
+				vpcAttribute("enable_dns_hostnames", "enableDnsHostnames", "EnableDnsHostnames", true,
+					"enable-dns-hostnames"),
 				vpcAttribute("enable_dns_support", "enableDnsSupport", "EnableDnsSupport", false, "enable-dns-support"),
-				vpcAttribute("enable_network_address_usage_metrics", "enableNetworkAddressUsageMetrics", "EnableNetworkAddressUsageMetrics", true, "enable-network-address-usage-metrics"),
+				vpcAttribute("enable_network_address_usage_metrics", "enableNetworkAddressUsageMetrics",
+					"EnableNetworkAddressUsageMetrics", true, "enable-network-address-usage-metrics"),
 				ec2Tags,
 			},
 			Replace: Replace{
@@ -87,7 +91,8 @@ var awsVPC = Module{
 				{
 					"dhcp_options_id", `(SELECT id FROM dhcp_options WHERE tags ->> 'Name' = 'one')`,
 					`ec2 describe-vpcs --vpc-ids $id --query Vpcs[0].DhcpOptionsId!=\'$options_two\'&&Vpcs[0].DhcpOptionsId!=\'default\'`, "true",
-					run(`ec2 associate-dhcp-options --vpc-id $id --dhcp-options-id $options_two`), `(SELECT id FROM dhcp_options WHERE tags ->> 'Name' = 'two')`,
+					run(`ec2 associate-dhcp-options --vpc-id $id --dhcp-options-id $options_two`),
+					`(SELECT id FROM dhcp_options WHERE tags ->> 'Name' = 'two')`,
 				},
 			},
 			Skip: map[string]string{replace: "moto: DeleteVpc deletes the DHCP options too, which other VPCs may have"},
@@ -117,7 +122,8 @@ var awsVPC = Module{
 			Delete: run(`ec2 delete-subnet --subnet-id $id`),
 			Change: []Change{
 				{
-					"map_public_ip_on_launch", "true", `ec2 describe-subnets --subnet-ids $id --query Subnets[0].MapPublicIpOnLaunch`, "",
+					"map_public_ip_on_launch", "true",
+					`ec2 describe-subnets --subnet-ids $id --query Subnets[0].MapPublicIpOnLaunch`, "",
 					run(`ec2 modify-subnet-attribute --subnet-id $id --no-map-public-ip-on-launch`), "false",
 				},
 				{
@@ -138,12 +144,14 @@ var awsVPC = Module{
 				Away:       `DELETE FROM route_table_association WHERE subnet_id = $row`,
 			},
 			Fixed: []Change{
-				{Column: "availability_zone", SQL: `'us-east-1c'`, See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].AvailabilityZone`},
+				{Column: "availability_zone", SQL: `'us-east-1c'`,
+					See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].AvailabilityZone`},
 			},
 			Apart: []Apart{{
 				With: `cidr_block = '10.101.105.0/24'`,
 				Set: []Change{
-					{Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].VpcId`, Want: `$spare_vpc`},
+					{Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`,
+						See: `ec2 describe-subnets --subnet-ids $id --query Subnets[0].VpcId`, Want: `$spare_vpc`},
 				},
 			}},
 		},
@@ -180,7 +188,8 @@ var awsVPC = Module{
 			Change:  []Change{ec2Tags},
 			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`},
 			Fixed: []Change{
-				{Column: "connectivity_type", SQL: `'public'`, See: `ec2 describe-nat-gateways --nat-gateway-ids $id --query NatGateways[0].ConnectivityType`},
+				{Column: "connectivity_type", SQL: `'public'`,
+					See: `ec2 describe-nat-gateways --nat-gateway-ids $id --query NatGateways[0].ConnectivityType`},
 				{
 					Column: "elastic_ip_id", SQL: `(SELECT id FROM elastic_ip WHERE tags ->> 'Name' = 'one')`,
 					See: `ec2 describe-nat-gateways --nat-gateway-ids $id --query NatGateways[0].NatGatewayAddresses[0].AllocationId`, Want: `$address`,
@@ -192,8 +201,9 @@ var awsVPC = Module{
 			nil, "",
 		}),
 		peering("accepted by the CLI", Change{
-			Column: "accepted", CLI: run(`ec2 accept-vpc-peering-connection --vpc-peering-connection-id $id`), Then: `true`,
-			See: `ec2 describe-vpc-peering-connections --vpc-peering-connection-ids $id --query VpcPeeringConnections[0].Status.Code`,
+			Column: "accepted", CLI: run(`ec2 accept-vpc-peering-connection --vpc-peering-connection-id $id`),
+			Then: `true`,
+			See:  `ec2 describe-vpc-peering-connections --vpc-peering-connection-ids $id --query VpcPeeringConnections[0].Status.Code`,
 		}),
 		{
 			Name: "route_table", Identity: "route_table_id",
@@ -219,7 +229,8 @@ var awsVPC = Module{
 			},
 		},
 		{
-			Name: "route_table_association", ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = '$n'`, Find: `subnet_id = (SELECT id FROM subnet WHERE subnet_id = '$id')`,
+			Name: "route_table_association", ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = '$n'`,
+			Find:   `subnet_id = (SELECT id FROM subnet WHERE subnet_id = '$id')`,
 			Insert: `(subnet_id, route_table_id) SELECT s.id, t.id FROM subnet s, route_table t WHERE s.subnet_id = '$id' AND t.tags ->> 'Name' = 'one'`,
 			See:    `ec2 describe-route-tables --filters Name=association.subnet-id,Values=$id --query RouteTables`,
 			Create: run(`ec2 associate-route-table --route-table-id $table --subnet-id $id`),
@@ -230,10 +241,13 @@ var awsVPC = Module{
 				run(`ec2 replace-route-table-association --association-id $route_table_association_id --route-table-id $table_three`),
 				`(SELECT id FROM route_table WHERE tags ->> 'Name' = 'three')`,
 			}},
-			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`, ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
+			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`,
+				ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
 		},
-		routeTo("nat_gateway_id", 1, `(SELECT id FROM nat_gateway WHERE tags ->> 'Name' = 'one')`, "NatGatewayId", "$nat"),
-		routeTo("vpc_peering_connection_id", 2, `(SELECT id FROM peering_connection WHERE tags ->> 'Name' = 'one')`, "VpcPeeringConnectionId", "$peering"),
+		routeTo("nat_gateway_id", 1, `(SELECT id FROM nat_gateway WHERE tags ->> 'Name' = 'one')`,
+			"NatGatewayId", "$nat"),
+		routeTo("vpc_peering_connection_id", 2, `(SELECT id FROM peering_connection WHERE tags ->> 'Name' = 'one')`,
+			"VpcPeeringConnectionId", "$peering"),
 		routeTo("gateway_id", 3, `'$vpn_gateway'`, "GatewayId", ""),
 		routeTo("egress_only_internet_gateway_id", 4, `'$egress_gateway'`, "EgressOnlyInternetGatewayId", ""),
 		routeTo("instance_id", 5, `'$instance'`, "InstanceId", ""),
@@ -251,8 +265,11 @@ var awsVPC = Module{
 			Adopts: `(vpc_endpoint_id, vpc_id, service, route_table_ids) SELECT '$id', vpc_id, 'dynamodb', ARRAY[route_table_id] FROM route_table WHERE tags ->> 'Name' = 'for-$n'`,
 			Delete: run(`ec2 delete-vpc-endpoints --vpc-endpoint-ids $id`),
 			Change: append(endpointChanges("s3:GetObject", "s3:PutObject"), Change{
-				"route_table_ids", `'{$table,$table_three}'`, `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].RouteTableIds`, `["$table", "$table_three"]`,
-				run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $id --remove-route-table-ids $table_three`), `'{$table}'`,
+				"route_table_ids", `'{$table,$table_three}'`,
+				`ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].RouteTableIds`,
+				`["$table", "$table_three"]`,
+				run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $id --remove-route-table-ids $table_three`),
+				`'{$table}'`,
 			}),
 			Replace: Replace{Column: "service", SQL: `'dynamodb'`},
 			Apart:   []Apart{{With: `route_table_ids = NULL`, Set: []Change{endpointVPC}}},
@@ -275,17 +292,19 @@ var awsVPC = Module{
 		},
 		{
 			Name: "endpoint_interface_subnets", ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = '$n'`,
-			Find:    `subnet_id = (SELECT id FROM subnet WHERE subnet_id = '$id')`,
-			Insert:  `(endpoint_interface_id, subnet_id) SELECT e.id, s.id FROM endpoint_interface e, subnet s WHERE e.tags ->> 'Name' = 'one' AND s.subnet_id = '$id'`,
-			See:     `ec2 describe-vpc-endpoints --vpc-endpoint-ids $endpoint --query VpcEndpoints[0].SubnetIds[?@==\'$id\']`,
-			Create:  run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $endpoint --add-subnet-ids $id`),
-			Delete:  run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $endpoint --remove-subnet-ids $id`),
-			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`, ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
+			Find:   `subnet_id = (SELECT id FROM subnet WHERE subnet_id = '$id')`,
+			Insert: `(endpoint_interface_id, subnet_id) SELECT e.id, s.id FROM endpoint_interface e, subnet s WHERE e.tags ->> 'Name' = 'one' AND s.subnet_id = '$id'`,
+			See:    `ec2 describe-vpc-endpoints --vpc-endpoint-ids $endpoint --query VpcEndpoints[0].SubnetIds[?@==\'$id\']`,
+			Create: run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $endpoint --add-subnet-ids $id`),
+			Delete: run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $endpoint --remove-subnet-ids $id`),
+			Replace: Replace{Column: "subnet_id", SQL: `(SELECT id FROM subnet WHERE tags ->> 'for' = 'other')`,
+				ID: `SELECT subnet_id FROM subnet WHERE tags ->> 'for' = 'other'`},
 			Apart: []Apart{{
 				Left: true,
 				Set: []Change{{
-					Column: "endpoint_interface_id", SQL: `(SELECT id FROM endpoint_interface WHERE tags ->> 'Name' = 'two')`,
-					See: `ec2 describe-vpc-endpoints --vpc-endpoint-ids $endpoint_two --query VpcEndpoints[0].SubnetIds[?@==\'$id\']|[0]`, Want: `$id`,
+					Column: "endpoint_interface_id",
+					SQL:    `(SELECT id FROM endpoint_interface WHERE tags ->> 'Name' = 'two')`,
+					See:    `ec2 describe-vpc-endpoints --vpc-endpoint-ids $endpoint_two --query VpcEndpoints[0].SubnetIds[?@==\'$id\']|[0]`, Want: `$id`,
 				}},
 			}},
 		},
@@ -293,7 +312,8 @@ var awsVPC = Module{
 }
 
 var endpointVPC = Change{
-	Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, See: `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].VpcId`, Want: `$spare_vpc`,
+	Column: "vpc_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`,
+	See: `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].VpcId`, Want: `$spare_vpc`,
 }
 
 func vpcAttribute(column, attribute, member string, value bool, option string) Change {
@@ -301,7 +321,8 @@ func vpcAttribute(column, attribute, member string, value bool, option string) C
 		option = "no-" + option
 	}
 	return Change{
-		column, fmt.Sprint(value), `ec2 describe-vpc-attribute --vpc-id $id --attribute ` + attribute + ` --query ` + member + `.Value`, "",
+		column, fmt.Sprint(value), `ec2 describe-vpc-attribute --vpc-id $id --attribute ` + attribute + ` --query ` +
+			member + `.Value`, "",
 		run(`ec2 modify-vpc-attribute --vpc-id $id --` + option), fmt.Sprint(!value),
 	}
 }
@@ -321,7 +342,8 @@ func peering(kind string, accepted Change) Table {
 		Delete:  run(`ec2 delete-vpc-peering-connection --vpc-peering-connection-id $id`),
 		Change:  []Change{ec2Tags, accepted},
 		Replace: Replace{Column: "accepter_id", SQL: `(SELECT id FROM vpc WHERE cidr_block = '10.102.0.0/16')`},
-		Fixed:   []Change{peeringEnd("requester_id", `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`, "Requester", "VpcId", `$spare_vpc`)},
+		Fixed: []Change{peeringEnd("requester_id", `(SELECT id FROM vpc WHERE cidr_block = '10.101.0.0/16')`,
+			"Requester", "VpcId", `$spare_vpc`)},
 		Apart: []Apart{{
 			// VPCs without records: no other region is enabled.
 			Insert: `(requester_id, accepter_vpc_id, accepter_region, accepted) SELECT id, '$far_vpc', 'us-west-2', false FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
@@ -363,7 +385,8 @@ func routeTo(column string, i int, sql, member, want string) Table {
 		Delete: run(`ec2 delete-route --route-table-id $table --destination-cidr-block $id`),
 		Change: []Change{
 			{column, sql, see + `|[0].` + member, want, gateway, `NULL`},
-			{"internet_gateway_id", `NULL`, see + `|[0].GatewayId!=\'$gateway\'`, "true", gateway, `(SELECT id FROM internet_gateway WHERE tags ->> 'Name' = 'one')`},
+			{"internet_gateway_id", `NULL`, see + `|[0].GatewayId!=\'$gateway\'`, "true", gateway,
+				`(SELECT id FROM internet_gateway WHERE tags ->> 'Name' = 'one')`},
 		},
 		Skip: map[string]string{
 			"local_gateway_id by SQL":       "moto: CreateRoute and ReplaceRoute do not keep LocalGatewayId",
@@ -373,7 +396,8 @@ func routeTo(column string, i int, sql, member, want string) Table {
 			"core_network_arn by SQL":       "moto: CreateRoute and ReplaceRoute do not keep CoreNetworkArn",
 			"core_network_arn by the CLI":   "moto: CreateRoute and ReplaceRoute do not keep CoreNetworkArn",
 		},
-		Replace: Replace{Column: "destination", SQL: fmt.Sprintf(`'192.168.%d9.0/24'`, i), ID: fmt.Sprintf(`192.168.%d9.0/24`, i)},
+		Replace: Replace{Column: "destination", SQL: fmt.Sprintf(`'192.168.%d9.0/24'`, i),
+			ID: fmt.Sprintf(`192.168.%d9.0/24`, i)},
 		Apart: []Apart{{
 			Left: true,
 			Set: []Change{{
@@ -386,13 +410,16 @@ func routeTo(column string, i int, sql, member, want string) Table {
 
 func endpointChanges(sql, cli string) []Change {
 	policy := func(action string) string {
-		return `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "` + action + `", "Resource": "*"}]}`
+		return `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "` + action +
+			`", "Resource": "*"}]}`
 	}
 	return []Change{
 		ec2Tags,
 		{
-			"policy", `'` + policy(sql) + `'`, `ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].PolicyDocument`, "",
-			run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $id --policy-document '` + policy(cli) + `'`), `'` + policy(cli) + `'`,
+			"policy", `'` + policy(sql) + `'`,
+			`ec2 describe-vpc-endpoints --vpc-endpoint-ids $id --query VpcEndpoints[0].PolicyDocument`, "",
+			run(`ec2 modify-vpc-endpoint --vpc-endpoint-id $id --policy-document '` + policy(cli) + `'`),
+			`'` + policy(cli) + `'`,
 		},
 	}
 }

@@ -22,7 +22,8 @@ func (s *suite) changeBySQL(sub *suite) {
 		if len(set) == 0 {
 			return
 		}
-		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, strings.Join(set, ", "), o.record)); err != nil {
+		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, strings.Join(set, ", "),
+			o.record)); err != nil {
 			sub.broken(table, err)
 		}
 	})
@@ -128,7 +129,9 @@ func (s *suite) untouched(table *Table, side string) {
 func (s *suite) changedByCLI(sub *suite, table *Table) {
 	sub.skips(table, createBySQL)
 	sub.untouched(table, " by the CLI")
-	if slices.ContainsFunc(table.Change, func(c Change) bool { return len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" }) {
+	if slices.ContainsFunc(table.Change, func(c Change) bool {
+		return len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == ""
+	}) {
 		sub.hinted(table)
 		sub.seen(table)
 	}

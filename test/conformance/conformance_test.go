@@ -51,7 +51,8 @@ func TestConformance(t *testing.T) {
 }
 
 // onLikeness has all modules tested on the likeness of AWS: go test ./test/conformance -args -likeness.
-var onLikeness = flag.Bool("likeness", false, "run before the likeness of AWS, which takes its time and refuses what AWS does")
+var onLikeness = flag.Bool("likeness", false,
+	"run before the likeness of AWS, which takes its time and refuses what AWS does")
 
 // TestLikeness takes some modules through the same on the likeness: those in which time
 // and refusals make most of a difference.
@@ -86,7 +87,8 @@ func conform(t *testing.T, m Module, alike bool) {
 	s.step(replace+" by other columns", nil, s.replaceFixed, s.replacedFixed)
 	for round := range s.aparts() {
 		s.step(fmt.Sprintf("%s apart %d", replace, round+1), nil, s.replaceApart(round), s.replacedApart(round))
-		s.step(fmt.Sprintf("%s apart %d to the end", replace, round+1), nil, s.deleteApart(round), s.deletedApart(round))
+		s.step(fmt.Sprintf("%s apart %d to the end", replace, round+1), nil, s.deleteApart(round),
+			s.deletedApart(round))
 	}
 	s.step(deleteBySQL, nil, s.deleteBySQL, s.deletedBySQL)
 	s.step(deleteByCLI, nil, s.deleteByCLI, s.deletedByCLI)
@@ -139,7 +141,8 @@ func suiteIn(t *testing.T, w *harness.World, m Module, alike bool) *suite {
 	s := inWorld(t, w, calls)
 	s.Module, s.alike = m, alike
 	if alike {
-		s.admin(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`, likeness.Window(factor).Milliseconds()))
+		s.admin(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`,
+			likeness.Window(factor).Milliseconds()))
 	}
 	// No cycle but those that are asked for.
 	s.admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
@@ -155,8 +158,11 @@ func inWorld(t *testing.T, w *harness.World, calls *calls) *suite {
 	stranger := testaws.NewAccount(t)
 	account, heard := listenIn(t, w.AWS)
 	s := &suite{
-		t: t, account: w.AWS, heard: heard, cli: &cli{account, stranger}, calls: calls, user: startPSQL(t, w.UserURL), superuser: startPSQL(t, w.AdminURL),
-		vars: map[string]string{"account": w.AWS.ID, "stranger": stranger.ID}, things: map[string]map[string]*thing{}, dead: map[string]bool{},
+		t: t, account: w.AWS, heard: heard, cli: &cli{account, stranger}, calls: calls, user: startPSQL(t, w.UserURL),
+		superuser: startPSQL(t, w.AdminURL),
+		vars:      map[string]string{"account": w.AWS.ID, "stranger": stranger.ID},
+		things:    map[string]map[string]*thing{},
+		dead:      map[string]bool{},
 	}
 	s.sql(`SET statement_timeout = '60s'`)
 	s.sql(`SET iasql.allow_replace = 'on'`) // also of what holds data
@@ -210,7 +216,8 @@ func (s *suite) skips(table *Table, check string) {
 // each calls do for the tables that take part in a step.
 func (s *suite) each(check string, do func(*Table)) {
 	for i := range s.Tables {
-		if table := &s.Tables[i]; !s.dead[table.key()] && table.Listed == "" && table.Missing == "" && table.Skip[check] == "" {
+		if table := &s.Tables[i]; !s.dead[table.key()] && table.Listed == "" && table.Missing == "" &&
+			table.Skip[check] == "" {
 			do(table)
 		}
 	}
@@ -272,7 +279,8 @@ func (s *suite) broken(table *Table, err error) {
 func (s *suite) settle() {
 	s.t.Helper()
 	if _, err := s.user.run(`SELECT iasql_wait_for_all(30)`); err != nil {
-		s.t.Errorf("%v\nstatus:\n%s\nunended calls:\n%s", err, s.sql(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`),
+		s.t.Errorf("%v\nstatus:\n%s\nunended calls:\n%s", err,
+			s.sql(`SELECT table_name, record_id, state, message FROM iasql_status WHERE state <> 'Present'`),
 			s.sql(`SELECT table_name, record_id, action, started FROM iasql_operations WHERE ended IS NULL`))
 	}
 }

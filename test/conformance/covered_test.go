@@ -45,7 +45,8 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 		WHERE NOT m.settings AND t.module = '`+module+`'`))
 	found := map[string]columns{}
 	for _, r := range rows {
-		found[r.Name] = columns{insert: r.Insert, delete: r.Delete, regional: r.Regional, bound: r.Bound, identity: r.Identity, mutable: r.Mutable, writeOnly: r.Secret, createOnly: r.Created}
+		found[r.Name] = columns{insert: r.Insert, delete: r.Delete, regional: r.Regional, bound: r.Bound,
+			identity: r.Identity, mutable: r.Mutable, writeOnly: r.Secret, createOnly: r.Created}
 	}
 	return found
 }
@@ -87,13 +88,16 @@ func (s *suite) covered(sub *suite) {
 			continue
 		}
 		if left := slices.DeleteFunc(slices.Clone(has.createOnly), func(column string) bool {
-			return slices.ContainsFunc(byName[name], func(table *Table) bool { return table.replaces(column) || table.Skip[column+" replaced"] != "" })
+			return slices.ContainsFunc(byName[name], func(table *Table) bool {
+				return table.replaces(column) || table.Skip[column+" replaced"] != ""
+			})
 		}); len(left) > 0 {
 			t.Errorf("%s: replaced by no description, and no reason to skip it: %s", name, strings.Join(left, ", "))
 		}
 		for _, column := range has.mutable {
 			for _, check := range []string{column + " by SQL", column + " by the CLI"} {
-				secret := slices.Contains(has.writeOnly, column) && check == column+" by the CLI" // which SQL never sees
+				// which SQL never sees
+				secret := slices.Contains(has.writeOnly, column) && check == column+" by the CLI"
 				if !changes[check] && !secret {
 					t.Errorf("%s: it is not described how to change %s, nor why it is skipped", name, check)
 				}

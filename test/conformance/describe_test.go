@@ -84,7 +84,9 @@ func (t *Table) key() string { return strings.TrimSpace(t.Name + " " + t.Kind) }
 
 // replaces reports whether the description replaces objects by the column.
 func (t *Table) replaces(column string) bool {
-	return t.Replace.Column == column || slices.ContainsFunc(t.fixed(), func(c Change) bool { return c.Column == column })
+	return t.Replace.Column == column || slices.ContainsFunc(t.fixed(), func(c Change) bool {
+		return c.Column == column
+	})
 }
 
 // fixed returns the columns of Fixed and Apart.

@@ -116,7 +116,8 @@ func TestCommandsTouch(t *testing.T) {
 				mappings[strings.ToLower(mapping.Name)] = true
 			}
 			for _, c := range table.Change {
-				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" && !slices.ContainsFunc(c.CLI, func(command string) bool { return mappings[operationOf(command)] }) {
+				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" &&
+					!slices.ContainsFunc(c.CLI, func(command string) bool { return mappings[operationOf(command)] }) {
 					t.Errorf("%s: column %s: no touch is one of %q", table.Name, c.Column, c.CLI)
 				}
 			}
@@ -130,5 +131,6 @@ func operationOf(command string) string {
 	if len(words) < 2 {
 		return ""
 	}
-	return strings.Replace(strings.ReplaceAll(words[1], "-", ""), "publicaccessblock", "bucketpublicaccessblock", 1) // as S3 calls it
+	// as S3 calls it
+	return strings.Replace(strings.ReplaceAll(words[1], "-", ""), "publicaccessblock", "bucketpublicaccessblock", 1)
 }

@@ -36,7 +36,8 @@ func (s *suite) fixpoint() {
 		s.t.Errorf("a further cycle removed the records %v", slices.Collect(maps.Keys(rows)))
 	}
 	if got := s.sql(`SELECT calls, pushes, pulls, errors FROM iasql_cycles WHERE kind = 'full' ORDER BY id DESC LIMIT 1`); got != "0|0|0|"+s.sql(`SELECT count(*) FROM iasql_get_errors()`) {
-		s.t.Errorf("a further cycle's calls, pushes, pulls and errors: %s: %s", got, s.sql(`SELECT * FROM iasql_get_errors()`))
+		s.t.Errorf("a further cycle's calls, pushes, pulls and errors: %s: %s", got,
+			s.sql(`SELECT * FROM iasql_get_errors()`))
 	}
 	if got := strings.Fields(s.sql(`SELECT DISTINCT table_name FROM iasql_get_errors() ORDER BY 1`)); !slices.Equal(got, s.missing()) {
 		s.t.Errorf("there are errors of %v, want %v", got, s.missing())
@@ -126,7 +127,8 @@ func (c *calls) lie(w faultproxy.Wrong) {
 // reading are the requests that are reads where an API has methods. Some reads
 // are a POST: Route 53's ListTagsForResources, OpenSearch's DescribeDomains, and
 // those of Resource Groups.
-var reading = regexp.MustCompile(`^(GET|HEAD) |^POST /2013-04-01/tags/\w+$|^POST /2021-01-01/opensearch/domain-info$|^POST /(groups-list|get-group|get-group-query)$`)
+var reading = regexp.MustCompile(
+	`^(GET|HEAD) |^POST /2013-04-01/tags/\w+$|^POST /2021-01-01/opensearch/domain-info$|^POST /(groups-list|get-group|get-group-query)$`)
 
 // watch puts a proxy between the world's engines and the cloud, which counts
 // what is no read: by the operation's name as package aws does, and by the

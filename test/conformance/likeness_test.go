@@ -32,7 +32,8 @@ func (s *suite) calm() {
 			return
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("not at rest: %s", s.sql(fmt.Sprintf(`SELECT table_name, record_id, state, message, %s AS writes FROM iasql_status WHERE state <> 'Present'`, did)))
+			s.t.Fatalf("not at rest: %s", s.sql(
+				fmt.Sprintf(`SELECT table_name, record_id, state, message, %s AS writes FROM iasql_status WHERE state <> 'Present'`, did)))
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 func (s *suite) holds(table *Table, o *thing, column, want string) {
 	s.t.Helper()
-	got := s.sql(fmt.Sprintf(`SELECT %[1]s IS NOT DISTINCT FROM %[2]s, %[1]s FROM %[3]s WHERE id = %[4]s`, column, s.expand(want, table, o), table.Name, o.record))
+	got := s.sql(fmt.Sprintf(`SELECT %[1]s IS NOT DISTINCT FROM %[2]s, %[1]s FROM %[3]s WHERE id = %[4]s`, column,
+		s.expand(want, table, o), table.Name, o.record))
 	if !strings.HasPrefix(got, "t|") && !(s.alike && s.alikes(table, o, column, want)) {
 		s.t.Errorf("%s is not %s: %s", column, want, got)
 	}
@@ -24,9 +25,11 @@ func (s *suite) alikes(table *Table, o *thing, column, want string) bool {
 	s.t.Helper()
 	for _, m := range all.Modules(nil) {
 		for _, description := range m.Tables() {
-			if c := description.Column(column); description.Name == table.Name && c != nil && c.Type == modules.TypeJSON {
+			if c := description.Column(column); description.Name == table.Name && c != nil &&
+				c.Type == modules.TypeJSON {
 				value := func(sql string) modules.Value {
-					return modules.Text(s.sql(fmt.Sprintf(`SELECT (%s)::jsonb FROM %s WHERE id = %s`, sql, table.Name, o.record)))
+					return modules.Text(s.sql(fmt.Sprintf(`SELECT (%s)::jsonb FROM %s WHERE id = %s`, sql, table.Name,
+						o.record)))
 				}
 				return c.Same(value(column), value(s.expand(want, table, o)))
 			}
@@ -46,7 +49,8 @@ func (s *suite) loaded(table *Table, o *thing) {
 		where = table.Identity + " = '$id'"
 	}
 	var rows []map[string]any
-	s.decode(&rows, s.sql(fmt.Sprintf(`SELECT coalesce(jsonb_agg(t), '[]') FROM %s t WHERE %s`, table.Name, s.expand(where, table, o))))
+	s.decode(&rows, s.sql(fmt.Sprintf(`SELECT coalesce(jsonb_agg(t), '[]') FROM %s t WHERE %s`, table.Name,
+		s.expand(where, table, o))))
 	if len(rows) != 1 {
 		s.t.Fatalf("%d records where %s, want one", len(rows), s.expand(where, table, o))
 	}
@@ -54,7 +58,8 @@ func (s *suite) loaded(table *Table, o *thing) {
 	if table.ID == "" && table.Identity != "" {
 		if o.id = text(rows[0][table.Identity]); o.id == "" {
 			s.t.Fatalf("record %s has no %s: %s", o.record, table.Identity, s.sql(fmt.Sprintf(
-				`SELECT state, message FROM iasql_status WHERE table_name = '%s' AND record_id = %s`, table.Name, o.record)))
+				`SELECT state, message FROM iasql_status WHERE table_name = '%s' AND record_id = %s`, table.Name,
+				o.record)))
 		}
 	}
 }
@@ -85,7 +90,8 @@ func (s *suite) listed(table *Table) {
 }
 
 // absent are what AWS's APIs say of what is not there.
-var absent = regexp.MustCompile(`(?i)not ?found|no ?such|not exist|non-?existent|404|does not|cannot be found|not a valid|unknown`)
+var absent = regexp.MustCompile(
+	`(?i)not ?found|no ?such|not exist|non-?existent|404|does not|cannot be found|not a valid|unknown`)
 
 // see asks the CLI for an object by its id.
 func (s *suite) see(table *Table, o *thing, id string) (out string, there bool) {

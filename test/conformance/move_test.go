@@ -28,10 +28,12 @@ func (s *suite) move(sub *suite) {
 		if table.Replace.With != "" {
 			set += ", " + table.Replace.With
 		}
-		_, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(set, table, o), o.record))
+		_, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name,
+			sub.expand(set, table, o), o.record))
 		switch {
 		case sub.bound(table) && (err == nil || !strings.Contains(err.Error(), "23503: ")):
-			sub.broken(table, fmt.Errorf("it belongs to what is of its region, and moving it is not refused for that: %v", err))
+			sub.broken(table, fmt.Errorf("it belongs to what is of its region, and moving it is not refused for "+
+				"that: %v", err))
 		case !sub.bound(table) && err != nil:
 			sub.broken(table, err)
 		}

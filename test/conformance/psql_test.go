@@ -72,7 +72,8 @@ func (p *psql) statement(statement string) (out, said string, err error) {
 	p.n++
 	end := fmt.Sprintf("end of statement %d: ", p.n)
 	// Both streams say where the answer ends.
-	if _, err := fmt.Fprintf(p.in, "%s\n;\n\\echo '%s' :ERROR\n\\warn '%s' :ERROR\n", strings.TrimSuffix(strings.TrimSpace(statement), ";"), end, end); err != nil {
+	if _, err := fmt.Fprintf(p.in, "%s\n;\n\\echo '%s' :ERROR\n\\warn '%s' :ERROR\n",
+		strings.TrimSuffix(strings.TrimSpace(statement), ";"), end, end); err != nil {
 		return "", "", err
 	}
 	type answer struct {

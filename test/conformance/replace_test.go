@@ -26,7 +26,8 @@ func (s *suite) replace(sub *suite) {
 		if table.Replace.With != "" {
 			set += ", " + table.Replace.With
 		}
-		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(set, table, o), o.record)); err != nil {
+		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(set, table, o),
+			o.record)); err != nil {
 			sub.broken(table, err)
 		}
 		if table.Replace.ID != "" {
@@ -80,7 +81,8 @@ func (s *suite) replaceFixed(sub *suite) {
 		if table.Replace.With != "" {
 			set = append(set, table.Replace.With)
 		}
-		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(strings.Join(set, ", "), table, o), o.record)); err != nil {
+		if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name,
+			sub.expand(strings.Join(set, ", "), table, o), o.record)); err != nil {
 			sub.broken(table, err)
 		}
 	})
@@ -154,7 +156,8 @@ func (s *suite) replaceApart(round int) func(*suite) {
 			if a.With != "" {
 				set = append(set, a.With)
 			}
-			if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name, sub.expand(strings.Join(set, ", "), table, o), o.record)); err != nil {
+			if _, err := sub.user.run(fmt.Sprintf(`UPDATE %s SET %s WHERE id = %s`, table.Name,
+				sub.expand(strings.Join(set, ", "), table, o), o.record)); err != nil {
 				sub.broken(table, err)
 			}
 		})
@@ -195,7 +198,8 @@ func (s *suite) replacedApart(round int) func(*suite, *Table) {
 func (s *suite) deleteApart(round int) func(*suite) {
 	return func(sub *suite) {
 		sub.eachApart(round, func(table *Table, _ Apart) {
-			if _, err := sub.user.run(fmt.Sprintf(`DELETE FROM %s WHERE id = %s`, table.Name, sub.thing(table, "apart").record)); err != nil {
+			if _, err := sub.user.run(fmt.Sprintf(`DELETE FROM %s WHERE id = %s`, table.Name,
+				sub.thing(table, "apart").record)); err != nil {
 				sub.broken(table, err)
 			}
 		})

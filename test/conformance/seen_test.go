@@ -27,7 +27,8 @@ const seen = "seen by events"
 // it takes, as it has not the machine for itself.
 var (
 	soon   = flag.Bool("soon", false, "check that what events tell of is in its table soon, with its author")
-	sooner = []string{"aws_cloudwatch", "aws_codepipeline", "aws_ecs_fargate", "aws_eventbridge", "aws_iam", "aws_route53", "aws_sqs"}
+	sooner = []string{"aws_cloudwatch", "aws_codepipeline", "aws_ecs_fargate", "aws_eventbridge", "aws_iam",
+		"aws_route53", "aws_sqs"}
 )
 
 // watches reports whether the engine reads a queue of events.
@@ -52,7 +53,8 @@ func (s *suite) watched(account testaws.Account) {
 	}
 	s.heard.lock.Lock()
 	s.heard.send = func(id, event string) {
-		if _, err := client.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &event}); err != nil {
+		if _, err := client.SendMessage(s.t.Context(),
+			&sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &event}); err != nil {
 			s.t.Errorf("send an event: %v", err)
 			return
 		}
@@ -61,7 +63,8 @@ func (s *suite) watched(account testaws.Account) {
 		s.heard.lock.Unlock()
 	}
 	s.heard.lock.Unlock()
-	s.sql(fmt.Sprintf(`INSERT INTO aws_event_source (queue) VALUES ('arn:aws:sqs:%s:%s:watch')`, watchRegion, account.ID))
+	s.sql(fmt.Sprintf(`INSERT INTO aws_event_source (queue) VALUES ('arn:aws:sqs:%s:%s:watch')`, watchRegion,
+		account.ID))
 }
 
 // sight is a change that is to be seen: one of the record's rows of the audit log.
@@ -95,7 +98,8 @@ func (s *suite) sees(check, change string) {
 		if column != "" {
 			where += fmt.Sprintf(` AND l.change -> 'change' ? '%s'`, column)
 		}
-		parts = append(parts, fmt.Sprintf(`(SELECT '%s', extract(epoch FROM l.ts), l.event_id FROM iasql_audit_log l WHERE %s AND l.actor LIKE 'arn:aws:%%' AND l.user_agent LIKE 'aws-cli/%%' ORDER BY l.id DESC LIMIT 1)`, key, where))
+		parts = append(parts, fmt.Sprintf(
+			`(SELECT '%s', extract(epoch FROM l.ts), l.event_id FROM iasql_audit_log l WHERE %s AND l.actor LIKE 'arn:aws:%%' AND l.user_agent LIKE 'aws-cli/%%' ORDER BY l.id DESC LIMIT 1)`, key, where))
 	}
 	s.each(check, func(table *Table) {
 		if table.Skip[seen] != "" {
@@ -112,7 +116,8 @@ func (s *suite) sees(check, change string) {
 		case "UPDATE":
 			for _, c := range table.Change {
 				// A command that sets what SQL has set before changes nothing.
-				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" && table.Skip[c.Column+" "+seen] == "" && !s.unchanged(table, c) {
+				if len(c.CLI) > 0 && table.Skip[c.Column+" by the CLI"] == "" && table.Skip[c.Column+" "+seen] == "" &&
+					!s.unchanged(table, c) {
 					want(table, c.Column, s.thing(table, "sql").record)
 				}
 			}
@@ -169,10 +174,12 @@ func (s *suite) seen(table *Table) {
 	s.t.Helper()
 	if missing := s.heard.unseen[table.key()]; len(missing) > 0 {
 		slices.Sort(missing)
-		s.t.Logf("what was found: %s", s.admin(fmt.Sprintf(`SELECT coalesce(string_agg(concat_ws(' ', record_id, change_type, (SELECT string_agg(k, ' ') FROM jsonb_object_keys(change -> 'change') k), 'at', ts::time, 'since', since::time, 'by', coalesce(event_id, 'nobody')), '; ' ORDER BY id), 'nothing')
+		s.t.Logf("what was found: %s",
+			s.admin(fmt.Sprintf(`SELECT coalesce(string_agg(concat_ws(' ', record_id, change_type, (SELECT string_agg(k, ' ') FROM jsonb_object_keys(change -> 'change') k), 'at', ts::time, 'since', since::time, 'by', coalesce(event_id, 'nobody')), '; ' ORDER BY id), 'nothing')
 			FROM iasql_audit_log WHERE table_name = '%s' AND origin = 'engine'`, table.Name)))
-		s.t.Errorf("events do not have the engine see, with its author: %q; what they hint at: %s", missing, s.admin(fmt.Sprintf(
-			`SELECT coalesce(string_agg(DISTINCT concat_ws(' ', e.call, e.at::time, h.region, h.column_name, h.value, h.tries, 'due', h.due::time, 'received', e.received::time, e.actor, (SELECT 'own' FROM iasql_internal.own_request r WHERE r.id = e.request_id), e.id), ', '), 'nothing') FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event WHERE h.table_name = '%s'`, table.Name)))
+		s.t.Errorf("events do not have the engine see, with its author: %q; what they hint at: %s", missing,
+			s.admin(fmt.Sprintf(
+				`SELECT coalesce(string_agg(DISTINCT concat_ws(' ', e.call, e.at::time, h.region, h.column_name, h.value, h.tries, 'due', h.due::time, 'received', e.received::time, e.actor, (SELECT 'own' FROM iasql_internal.own_request r WHERE r.id = e.request_id), e.id), ', '), 'nothing') FROM iasql_internal.hint h JOIN iasql_internal.cloud_event e ON e.account = h.account AND e.id = h.event WHERE h.table_name = '%s'`, table.Name)))
 	}
 }
 
@@ -201,7 +208,8 @@ func summarize(t *testing.T) {
 	}
 	slices.SortFunc(sights.all, func(a, b sight) int { return int(a.wait - b.wait) })
 	half, nearly := sights.all[len(sights.all)/2].wait, sights.all[len(sights.all)*99/100].wait
-	t.Logf("%d changes of %d tables were seen after their events, with their author: half after %s, nearly all after %s, the last after %s; in seconds:%s",
+	t.Logf("%d changes of %d tables were seen after their events, with their author: half after %s, nearly all after "+
+		"%s, the last after %s; in seconds:%s",
 		len(sights.all), len(names), half, nearly, sights.all[len(sights.all)-1].wait, report.String())
 	if *soon && (half > 2*time.Second || nearly > 5*time.Second) {
 		t.Error("that is too late")

@@ -274,7 +274,8 @@ func (r *wrongReader) compare(rows []modules.Row, err error) outcome {
 			return showsOther
 		}
 		for column, v := range row {
-			if known, ok := was[column]; ok && !r.volatile[column] && !r.resource.Table().Column(column).Same(known, v) {
+			if known, ok := was[column]; ok && !r.volatile[column] &&
+				!r.resource.Table().Column(column).Same(known, v) {
 				return showsOther
 			}
 		}
@@ -310,13 +311,15 @@ func (s *suite) cycleWrong() {
 			told := strings.Fields(sub.sql(`SELECT table_name FROM iasql_get_errors()
 				UNION SELECT table_name FROM iasql_listings WHERE denied IS NOT NULL`))
 			for i := range sub.Tables {
-				if name := sub.Tables[i].Name; !slices.Contains(told, name) && w != faultproxy.Repeated { // not every listing has pages
+				// not every listing has pages
+				if name := sub.Tables[i].Name; !slices.Contains(told, name) && w != faultproxy.Repeated {
 					t.Errorf("%s could not be read, and nobody says so: %v; %v", name, told, refused)
 				}
 			}
 			sub.sync()
 			sub.unmoved(rows, calls)
-			if left := sub.sql(`SELECT table_name, message FROM iasql_get_errors()`); left != "" && len(sub.missing()) == 0 {
+			if left := sub.sql(`SELECT table_name, message FROM iasql_get_errors()`); left != "" &&
+				len(sub.missing()) == 0 {
 				t.Errorf("it is not over: %s", left)
 			}
 		})

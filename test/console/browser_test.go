@@ -39,7 +39,8 @@ func newChromium(t *testing.T) context.Context {
 		harness.Lacking(t, "Chromium")
 	}
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors, chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.IgnoreCertErrors,
+		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(patience))...)
 	t.Cleanup(cancel)
 	return allocator
@@ -79,7 +80,9 @@ func (b *browser) size(width int64, dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	b.do("size", chromedp.EmulateViewport(width, 900), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+	b.do("size", chromedp.EmulateViewport(width, 900),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+			Value: scheme}}))
 }
 
 // until waits until an expression is true, whatever page comes meanwhile.
@@ -144,7 +147,8 @@ func (b *browser) signIn(database string) {
 	}
 	password, _ := u.User.Password()
 	b.open("/signin")
-	b.do("sign in", chromedp.SetValue("#name", u.User.Username(), chromedp.ByQuery), chromedp.SetValue("#password", password, chromedp.ByQuery),
+	b.do("sign in", chromedp.SetValue("#name", u.User.Username(), chromedp.ByQuery),
+		chromedp.SetValue("#password", password, chromedp.ByQuery),
 		chromedp.Submit("#password", chromedp.ByQuery))
 	b.until(`document.querySelector(".side nav") !== null && ` + ready)
 }

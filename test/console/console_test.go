@@ -27,7 +27,8 @@ var served = regexp.MustCompile(`the console is served" .*?url=(\S+)`)
 
 // start makes a world whose engine serves a console, and returns its address. The
 // engine reaches the cloud through a proxy.
-func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.Process, cloud *faultproxy.Proxy, base string) {
+func start(t *testing.T, modules ...string) (w *harness.World, engine *harness.Process, cloud *faultproxy.Proxy,
+	base string) {
 	t.Helper()
 	w = harness.NewWorld(t)
 	cloud = faultproxy.Start(t, w.AWS.Endpoint)
@@ -73,15 +74,18 @@ func newVisitor(t *testing.T, base string) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &visitor{t, base, &http.Client{Jar: jar, Timeout: patience, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+	return &visitor{t, base, &http.Client{Jar: jar, Timeout: patience,
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // send asks, and again where it was too often.
-func (v *visitor) send(method, path string, form url.Values, header ...string) (status int, body string, answer *http.Response) {
+func (v *visitor) send(method, path string, form url.Values, header ...string) (status int, body string,
+	answer *http.Response) {
 	v.Helper()
 	for deadline := time.Now().Add(patience); ; {
-		r, err := http.NewRequestWithContext(context.Background(), method, v.base+path, strings.NewReader(form.Encode()))
+		r, err := http.NewRequestWithContext(context.Background(), method, v.base+path,
+			strings.NewReader(form.Encode()))
 		if err != nil {
 			v.Fatal(err)
 		}
@@ -103,7 +107,8 @@ func (v *visitor) send(method, path string, form url.Values, header ...string) (
 		if err != nil {
 			v.Fatalf("%s %s: %v", method, path, err)
 		}
-		if answer.StatusCode == http.StatusTooManyRequests && time.Now().Before(deadline) && !strings.HasPrefix(path, "/signin") {
+		if answer.StatusCode == http.StatusTooManyRequests && time.Now().Before(deadline) &&
+			!strings.HasPrefix(path, "/signin") {
 			time.Sleep(200 * time.Millisecond) // as Retry-After asks, if shorter
 			continue
 		}
@@ -132,8 +137,10 @@ func (v *visitor) signIn(database string) int {
 	return status
 }
 
-var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1", "/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
-	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed", "/activity?show=conflicts", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/events"}
+var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1",
+	"/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
+	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed",
+	"/activity?show=conflicts", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/events"}
 
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.
@@ -177,7 +184,8 @@ func testNobody(t *testing.T, w *harness.World, base string) {
 		if strings.Contains(body, "orders") || strings.Contains(body, "aws_sqs") {
 			t.Errorf("GET %s shows something: %s", path, body)
 		}
-		if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") ||
+			strings.Contains(policy, "unsafe") {
 			t.Errorf("GET %s: policy %q", path, policy)
 		}
 	}
@@ -188,14 +196,16 @@ func testNobody(t *testing.T, w *harness.World, base string) {
 		t.Errorf("by another name: %d", status)
 	}
 	// A link in a pull request leads where it should, once the browser shows its cookie.
-	if status, body, _ := v.send(http.MethodGet, "/batches/1", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"); status != http.StatusOK || !strings.Contains(body, `content="0;url=/batches/1"`) {
+	if status, body, _ := v.send(http.MethodGet, "/batches/1", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode",
+		"navigate"); status != http.StatusOK || !strings.Contains(body, `content="0;url=/batches/1"`) {
 		t.Errorf("from another site: %d %s", status, body)
 	}
 	// No role, wrong password, no password, no grant, and one that leads elsewhere.
 	stranger := w.Login("stranger")
 	name := strings.Split(strings.TrimPrefix(w.UserURL, "postgres://"), ":")[0]
 	for _, form := range []url.Values{
-		{"name": {"nobody_at_all"}, "password": {"x"}}, {"name": {name}, "password": {"wrong"}}, {"name": {name}, "password": {""}}, {"name": {""}, "password": {""}},
+		{"name": {"nobody_at_all"}, "password": {"x"}}, {"name": {name}, "password": {"wrong"}},
+		{"name": {name}, "password": {""}}, {"name": {""}, "password": {""}},
 	} {
 		status, body, answer := newVisitor(t, base).send(http.MethodPost, "/signin", form)
 		if status == http.StatusSeeOther || answer.Header.Get("Set-Cookie") != "" {
@@ -210,7 +220,9 @@ func testNobody(t *testing.T, w *harness.World, base string) {
 	}
 	form := url.Values{"name": {name}, "password": {"secret"}, "next": {"https://evil.example.com/"}}
 	status, _, answer := newVisitor(t, base).send(http.MethodPost, "/signin", form)
-	if cookie := answer.Header.Get("Set-Cookie"); status != http.StatusSeeOther || answer.Header.Get("Location") != "/" || !strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
+	if cookie := answer.Header.Get("Set-Cookie"); status != http.StatusSeeOther ||
+		answer.Header.Get("Location") != "/" || !strings.Contains(cookie, "HttpOnly") ||
+		!strings.Contains(cookie, "SameSite=Strict") {
 		t.Errorf("signing in: %d, to %s, cookie %s", status, answer.Header.Get("Location"), cookie)
 	}
 }
@@ -235,7 +247,8 @@ func testBrowser(b *browser, w *harness.World) {
 	b.says("Every managed table")
 	b.open("/records/queue")
 	b.says("shop orders")
-	b.do("filter", chromedp.SetValue("#column", "name", chromedp.ByQuery), chromedp.SetValue("#operator", "has", chromedp.ByQuery), chromedp.SetValue("#value", "ORDER", chromedp.ByQuery))
+	b.do("filter", chromedp.SetValue("#column", "name", chromedp.ByQuery),
+		chromedp.SetValue("#operator", "has", chromedp.ByQuery), chromedp.SetValue("#value", "ORDER", chromedp.ByQuery))
 	b.click("form.filter button[type=submit]")
 	if text := b.text(); !strings.Contains(text, "shop orders") || strings.Contains(text, "payroll") {
 		b.Errorf("the filter shows:\n%s", text)
@@ -243,10 +256,13 @@ func testBrowser(b *browser, w *harness.World) {
 
 	// What is smuggled into a name is text.
 	id := w.PSQL(`SELECT id FROM queue WHERE name = 'hostile'`)
-	for _, path := range []string{"/records/queue", "/records/queue/" + id, "/map/queue/" + id, "/activity?show=changes", "/as-of?table=queue", "/as-of?table=queue&whole=1",
-		"/records/queue?c=name&o=has&v=" + url.QueryEscape(hostile), "/records/" + url.PathEscape(hostile), "/batches/" + url.PathEscape("<script>window.hostile=1</script>")} {
+	for _, path := range []string{"/records/queue", "/records/queue/" + id, "/map/queue/" + id,
+		"/activity?show=changes", "/as-of?table=queue", "/as-of?table=queue&whole=1",
+		"/records/queue?c=name&o=has&v=" + url.QueryEscape(hostile), "/records/" + url.PathEscape(hostile),
+		"/batches/" + url.PathEscape("<script>window.hostile=1</script>")} {
 		b.open(path)
-		if b.eval("window.hostile === undefined") != "true" || b.eval(`document.querySelector("img") === null`) != "true" {
+		if b.eval("window.hostile === undefined") != "true" ||
+			b.eval(`document.querySelector("img") === null`) != "true" {
 			b.Errorf("%s runs what is in a name", path)
 		}
 	}
@@ -259,7 +275,8 @@ func testBrowser(b *browser, w *harness.World) {
 
 	testRecord(b, w)
 	testBatch(b, w)
-	for path, text := range map[string]string{"/map": "What hangs on what", "/activity": "SQS.CreateQueue", "/modules": "aws_sqs", "/as-of?table=queue": "created", "/activity?show=cycles": "full"} {
+	for path, text := range map[string]string{"/map": "What hangs on what", "/activity": "SQS.CreateQueue",
+		"/modules": "aws_sqs", "/as-of?table=queue": "created", "/activity?show=cycles": "full"} {
 		b.open(path)
 		b.says(text)
 	}
@@ -305,12 +322,14 @@ func testRecord(b *browser, w *harness.World) {
 
 // A batch: its review, and its commit.
 func testBatch(b *browser, w *harness.World) {
-	w.PSQL(`CALL iasql_begin()`, `UPDATE queue SET visibility_timeout = 77 WHERE name = 'orders'`, `DELETE FROM queue WHERE name = 'live'`, `INSERT INTO queue (name) VALUES ('staged')`)
+	w.PSQL(`CALL iasql_begin()`, `UPDATE queue SET visibility_timeout = 77 WHERE name = 'orders'`,
+		`DELETE FROM queue WHERE name = 'live'`, `INSERT INTO queue (name) VALUES ('staged')`)
 	b.open("/batches")
 	b.click("tbody a")
 	b.says("Deleted in the cloud")
 	text := b.text()
-	if deleted, created := strings.Index(text, "Deleted in the cloud"), strings.Index(text, "Created"); deleted < 0 || created < deleted {
+	if deleted, created := strings.Index(text, "Deleted in the cloud"), strings.Index(text, "Created"); deleted < 0 ||
+		created < deleted {
 		b.Errorf("what destroys does not come first:\n%s", text)
 	}
 	for _, want := range []string{"visibility_timeout", "77", "staged"} {
@@ -333,7 +352,8 @@ func testBatch(b *browser, w *harness.World) {
 func testHidden(t *testing.T, w *harness.World, base string) {
 	// Both tables, and in the transaction that the policy needs.
 	limited := w.Login("limited", "iasql_user")
-	w.Admin(`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`, `CREATE POLICY everybody ON queue USING (tags ->> 'team' = 'web' OR current_user LIKE 'user%')`)
+	w.Admin(`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`,
+		`CREATE POLICY everybody ON queue USING (tags ->> 'team' = 'web' OR current_user LIKE 'user%')`)
 	defer w.Admin(`DROP POLICY everybody ON queue`, `ALTER TABLE queue DISABLE ROW LEVEL SECURITY`)
 	secret := w.PSQL(`SELECT id FROM queue WHERE name = 'salaries'`)
 	v := newVisitor(t, base)
@@ -344,7 +364,8 @@ func testHidden(t *testing.T, w *harness.World, base string) {
 		if path == "/events" || path == "/task/x" {
 			continue
 		}
-		if _, body, _ := v.send(http.MethodGet, path, nil); strings.Contains(body, "salaries") || strings.Contains(body, "payroll") {
+		if _, body, _ := v.send(http.MethodGet, path, nil); strings.Contains(body, "salaries") ||
+			strings.Contains(body, "payroll") {
 			t.Errorf("%s shows what is hidden from its visitor", path)
 		}
 	}
@@ -361,7 +382,8 @@ func testHidden(t *testing.T, w *harness.World, base string) {
 	if status := reader.signIn(w.Login("reads", "iasql_reader")); status != http.StatusSeeOther {
 		t.Fatalf("signing in: %d", status)
 	}
-	reader.send(http.MethodPost, "/do", url.Values{"csrf": {csrf(reader.get("/"))}, "do": {"mode TRACK"}, "table": {"vpc"}, "id": {"1"}, "back": {"/"}})
+	reader.send(http.MethodPost, "/do",
+		url.Values{"csrf": {csrf(reader.get("/"))}, "do": {"mode TRACK"}, "table": {"vpc"}, "id": {"1"}, "back": {"/"}})
 	if !strings.Contains(reader.get("/"), "permission denied") {
 		t.Error("a reader is not told that he may not")
 	}
@@ -386,12 +408,14 @@ func testToken(t *testing.T, w *harness.World, base string) {
 	if !strings.Contains(page, ">"+me+"<") {
 		t.Errorf("signed in as somebody else: %s", page)
 	}
-	v.send(http.MethodPost, "/do", url.Values{"csrf": {csrf(page)}, "do": {"mode TRACK"}, "table": {"vpc"}, "id": {"1"}, "back": {"/"}})
+	v.send(http.MethodPost, "/do", url.Values{"csrf": {csrf(page)}, "do": {"mode TRACK"}, "table": {"vpc"}, "id": {"1"},
+		"back": {"/"}})
 	if rules := w.PSQL(`SELECT count(*) FROM iasql_mode`); rules != "1" {
 		t.Errorf("the session may not do what its role may: %s", v.get("/"))
 	}
 	w.PSQL(`DELETE FROM iasql_mode`)
-	w.Eventually(patience, "the session uses the login for tokens", func() bool { // it keeps no connection when nobody looks
+	// it keeps no connection when nobody looks
+	w.Eventually(patience, "the session uses the login for tokens", func() bool {
 		v.get("/")
 		return w.Admin(`SELECT DISTINCT usename FROM pg_stat_activity WHERE application_name = 'iasql console' AND datname = current_database() AND usename LIKE 'console%'`) != ""
 	})
@@ -416,8 +440,10 @@ func testToken(t *testing.T, w *harness.World, base string) {
 	}
 	w.Admin(`REVOKE ` + me + ` FROM ` + login(t, borrower))
 	elsewhere := newVisitor(t, base) // whose attempts are counted apart
-	elsewhere.client.Transport = &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}
-	if status, _, _ := elsewhere.send(http.MethodPost, "/signin", url.Values{"token": {strings.TrimPrefix(borrowed, "SET\n")}}); status != http.StatusForbidden {
+	elsewhere.client.Transport = &http.Transport{DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0,
+		0, 2)}}).DialContext}
+	if status, _, _ := elsewhere.send(http.MethodPost, "/signin",
+		url.Values{"token": {strings.TrimPrefix(borrowed, "SET\n")}}); status != http.StatusForbidden {
 		t.Errorf("a token of a role that its maker may not be any more: %d", status)
 	}
 	late := w.PSQL(`SELECT iasql_console_token()`)
@@ -474,9 +500,14 @@ func testForged(t *testing.T, w *harness.World, base string) {
 		t.Errorf("%s rules were made", rules)
 	}
 	// Values that are no such thing, and huge ones.
-	for _, path := range []string{"/records/vpc?c=cidr_block&o=eq&v=nonsense", "/records/vpc?sort=" + strings.Repeat("x", 4000), "/records/vpc/99999999999999999999999", "/records/pg_authid", "/records/pg_authid/1",
-		"/records/vpc?c=cidr_block%27--&o=eq&v=1", "/records/vpc?after=eyJpIjoie30ifQ", "/as-of?table=vpc&from=nonsense", "/activity?before=x", "/records/queue?c=name&o=has&v=" + strings.Repeat("y", 20000)} {
-		if status, body, _ := v.send(http.MethodGet, path, nil); status >= 500 || strings.Contains(body, "SCRAM-SHA-256") {
+	for _, path := range []string{"/records/vpc?c=cidr_block&o=eq&v=nonsense",
+		"/records/vpc?sort=" + strings.Repeat("x", 4000), "/records/vpc/99999999999999999999999", "/records/pg_authid",
+		"/records/pg_authid/1",
+		"/records/vpc?c=cidr_block%27--&o=eq&v=1", "/records/vpc?after=eyJpIjoie30ifQ",
+		"/as-of?table=vpc&from=nonsense", "/activity?before=x", "/records/queue?c=name&o=has&v=" +
+			strings.Repeat("y", 20000)} {
+		if status, body, _ := v.send(http.MethodGet, path, nil); status >= 500 ||
+			strings.Contains(body, "SCRAM-SHA-256") {
 			t.Errorf("%.80s: %d %s", path, status, body)
 		}
 	}
@@ -508,7 +539,8 @@ func testBigTable(t *testing.T, w *harness.World, base string) {
 	// The engine does not look at them: no cycle is due, and nothing of them is pending.
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`, `SELECT iasql_sync_now()`)
 	w.Settled()
-	w.Admin(`SET session_replication_role = replica`, `INSERT INTO queue (account, region, name) SELECT account, region, 'big-' || i FROM generate_series(1, 250000) i, (SELECT account, region FROM queue LIMIT 1) q`, `ANALYZE queue`)
+	w.Admin(`SET session_replication_role = replica`,
+		`INSERT INTO queue (account, region, name) SELECT account, region, 'big-' || i FROM generate_series(1, 250000) i, (SELECT account, region FROM queue LIMIT 1) q`, `ANALYZE queue`)
 	defer func() {
 		w.Admin(`SET session_replication_role = replica`, `DELETE FROM queue WHERE name LIKE 'big-%'`)
 		w.PSQL(`UPDATE iasql_settings SET value = '1 minute' WHERE name = 'sync_interval'`)
@@ -532,7 +564,8 @@ func testBigTable(t *testing.T, w *harness.World, base string) {
 	if !strings.Contains(page, "CREATE INDEX CONCURRENTLY ON &#34;queue&#34; (&#34;visibility_timeout&#34;);") {
 		t.Errorf("the page does not say what would help to sort:\n%s", page)
 	}
-	if page := v.get("/records/queue?sort=visibility_timeout&anyway=1"); strings.Contains(page, "CREATE INDEX") || !strings.Contains(page, "anyway=1") {
+	if page := v.get("/records/queue?sort=visibility_timeout&anyway=1"); strings.Contains(page, "CREATE INDEX") ||
+		!strings.Contains(page, "anyway=1") {
 		t.Error("the page is not sorted anyway")
 	}
 }
@@ -566,7 +599,8 @@ func testMany(t *testing.T, w *harness.World, base string) {
 	})
 	limited := false
 	for i := 0; i < 40 && !limited; i++ {
-		status, _, _ := v.send(http.MethodPost, "/signin", url.Values{"name": {"postgres"}, "password": {fmt.Sprint(i)}})
+		status, _, _ := v.send(http.MethodPost, "/signin",
+			url.Values{"name": {"postgres"}, "password": {fmt.Sprint(i)}})
 		limited = status == http.StatusTooManyRequests
 	}
 	if !limited {
@@ -577,7 +611,9 @@ func testMany(t *testing.T, w *harness.World, base string) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "iasql_engines_connected 1") || !strings.Contains(string(text), `iasql_cloud_calls_total{result="ok",service="SQS"}`) {
+	if text, err := io.ReadAll(answer.Body); err != nil ||
+		!strings.Contains(string(text), "iasql_engines_connected 1") ||
+		!strings.Contains(string(text), `iasql_cloud_calls_total{result="ok",service="SQS"}`) {
 		t.Errorf("metrics: %v\n%s", err, text)
 	}
 }

@@ -57,7 +57,8 @@ func testReview(b *browser, w *harness.World, cloud *faultproxy.Proxy) {
 	b.says("Decide")
 	cloud.Set(func(c faultproxy.Call) faultproxy.Fault { // so that it takes a while
 		if strings.Contains(c.Action+c.Body, "CreateQueue") {
-			return faultproxy.Fault{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable", Message: "wait a moment"}
+			return faultproxy.Fault{Status: http.StatusServiceUnavailable, Code: "ServiceUnavailable",
+				Message: "wait a moment"}
 		}
 		return faultproxy.Fault{}
 	})
@@ -90,7 +91,8 @@ func testResolve(b *browser, w *harness.World) {
 	b.signIn(w.UserURL)
 	w.PSQL(`UPDATE iasql_settings SET value = 'hold' WHERE name = 'conflict_policy'`)
 	defer w.PSQL(`UPDATE iasql_settings SET value = 'push' WHERE name = 'conflict_policy'`)
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'orders'`), "--attributes", "MaximumMessageSize=4096")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'orders'`),
+		"--attributes", "MaximumMessageSize=4096")
 	w.PSQL(`UPDATE queue SET maximum_message_size = 8192 WHERE name = 'orders'`)
 	w.Becomes(patience, "1", `SELECT count(*) FROM iasql_conflicts WHERE resolved IS NULL AND column_name = 'maximum_message_size'`)
 	b.open("/")
@@ -134,7 +136,8 @@ func testTLS(t *testing.T, chromium context.Context, world *harness.World) {
 		cookies, err = network.GetCookies().WithURLs([]string{base}).Do(ctx)
 		return err
 	}))
-	if len(cookies) != 1 || !cookies[0].Secure || !cookies[0].HTTPOnly || cookies[0].SameSite != network.CookieSameSiteStrict {
+	if len(cookies) != 1 || !cookies[0].Secure || !cookies[0].HTTPOnly ||
+		cookies[0].SameSite != network.CookieSameSiteStrict {
 		t.Errorf("cookies: %+v", cookies)
 	}
 	v := newVisitor(t, base)
@@ -157,8 +160,10 @@ func selfSigned(t *testing.T) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "console"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "console"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	made, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)

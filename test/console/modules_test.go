@@ -49,7 +49,8 @@ func TestEveryModule(t *testing.T) {
 	for _, name := range names {
 		timed("/map?module=" + name)
 		manual := timed("/modules/" + name)
-		if !strings.Contains(manual, "<h2") || strings.Contains(manual, "mermaid") || strings.Contains(manual, `.md"`) || strings.Contains(manual, "<!--") {
+		if !strings.Contains(manual, "<h2") || strings.Contains(manual, "mermaid") ||
+			strings.Contains(manual, `.md"`) || strings.Contains(manual, "<!--") {
 			t.Errorf("the documentation of %s is not made for the console", name)
 		}
 	}
@@ -57,8 +58,10 @@ func TestEveryModule(t *testing.T) {
 	t.Run("browser", func(t *testing.T) {
 		b := newBrowser(t, newChromium(t), base)
 		b.signIn(w.UserURL)
-		for path, text := range map[string]string{"/": "aws_lambda", "/modules": "diagram", "/map?module=aws_ecs_fargate": "ecs", "/records/lambda_function": "what the columns mean", "/records/iam_role": "what the columns mean",
-			"/modules/aws_vpc": "nat_gateway", "/records/availability_zone": "what the columns mean"} {
+		for path, text := range map[string]string{"/": "aws_lambda", "/modules": "diagram",
+			"/map?module=aws_ecs_fargate": "ecs", "/records/lambda_function": "what the columns mean",
+			"/records/iam_role": "what the columns mean",
+			"/modules/aws_vpc":  "nat_gateway", "/records/availability_zone": "what the columns mean"} {
 			for _, width := range []int64{1440, 390} {
 				b.size(width, false)
 				b.open(path)

@@ -36,7 +36,8 @@ func program(t *testing.T, name string) string {
 // The alert rules are well formed, and what they and the dashboard name is there.
 func TestRules(t *testing.T) {
 	promtool := program(t, "promtool")
-	for _, args := range [][]string{{"check", "rules", rulesFile}, {"check", "config", "../../deploy/prometheus/prometheus.yml"}, {"test", "rules", "testdata/rules_test.yml"}} {
+	for _, args := range [][]string{{"check", "rules", rulesFile},
+		{"check", "config", "../../deploy/prometheus/prometheus.yml"}, {"test", "rules", "testdata/rules_test.yml"}} {
 		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
@@ -61,15 +62,19 @@ func newPrometheus(w *harness.World, target string) *prometheus {
 		w.Fatal(err)
 	}
 	atOnce := regexp.MustCompile(`for: \S+`).ReplaceAllString(string(rules), "for: 0s")
-	atOnce = strings.ReplaceAll(atOnce, "[30m:1m]", "[5s:1s]") // what has lasted for so long has, here, lasted for seconds
-	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\nscrape_configs:\n  - job_name: iasql\n    static_configs: [{targets: ['%s']}]\n", strings.TrimPrefix(target, "http://"))
+	// what has lasted for so long has, here, lasted for seconds
+	atOnce = strings.ReplaceAll(atOnce, "[30m:1m]", "[5s:1s]")
+	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: "+
+		"[rules.yml]\nscrape_configs:\n  - job_name: iasql\n    static_configs: [{targets: ['%s']}]\n",
+		strings.TrimPrefix(target, "http://"))
 	for name, text := range map[string]string{"rules.yml": atOnce, "prometheus.yml": config} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			w.Fatal(err)
 		}
 	}
 	log := &harness.Buffer{}
-	cmd := exec.Command(program(w.T, "prometheus"), "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0", "--log.level=info")
+	cmd := exec.Command(program(w.T, "prometheus"), "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0", "--log.level=info")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		w.Fatal(err)
@@ -174,12 +179,15 @@ func watchEvents(w *harness.World) {
 	}
 	event := fmt.Sprintf(`{"detail-type": "AWS API Call via CloudTrail", "account": "%[1]s", "region": "us-east-1", "detail": {
 		"eventID": "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "eventTime": "%[2]s", "eventType": "AwsApiCall", "eventCategory": "Management", "eventSource": "sqs.amazonaws.com",
-		"eventName": "UntagQueue", "awsRegion": "us-east-1", "recipientAccountId": "%[1]s", "readOnly": false}}`, w.AWS.ID, time.Now().UTC().Format(time.RFC3339))
+		"eventName": "UntagQueue", "awsRegion": "us-east-1", "recipientAccountId": "%[1]s", "readOnly": false}}`,
+		w.AWS.ID, time.Now().UTC().Format(time.RFC3339))
 	if _, err := client.SendMessage(w.Context(), &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &event}); err != nil {
 		w.Fatal(err)
 	}
 	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (queue) VALUES ('arn:aws:sqs:%s:%s:watch')`, region, w.AWS.ID))
-	w.Eventually(patience, "the watch is relied on", func() bool { return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok" })
+	w.Eventually(patience, "the watch is relied on", func() bool {
+		return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok"
+	})
 }
 
 // testDrift checks that the console shows the source of events, and who has changed what.
@@ -194,7 +202,8 @@ func testDrift(w *harness.World, base string) {
 	w.PSQL(`SELECT iasql_sync_now('queue')`)
 	w.Admin(`UPDATE iasql_audit_log SET actor = 'arn:aws:sts::123456789012:assumed-role/Admin/ana@example.com', actor_session = 'ana@example.com', source_address = '192.0.2.10', user_agent = '<b>console</b>'
 		WHERE table_name = 'queue' AND change_type = 'INSERT' AND origin = 'engine' AND change -> 'change' ->> 'name' = 'drifted'`)
-	if page := v.get("/activity?show=drift"); !strings.Contains(page, "ana@example.com") || !strings.Contains(page, "from 192.0.2.10, with &lt;b&gt;console&lt;/b&gt;") {
+	if page := v.get("/activity?show=drift"); !strings.Contains(page, "ana@example.com") ||
+		!strings.Contains(page, "from 192.0.2.10, with &lt;b&gt;console&lt;/b&gt;") {
 		w.Errorf("the drift does not say who it was: %s", page)
 	}
 	w.PSQL(`DELETE FROM queue WHERE name = 'drifted'`)
@@ -220,8 +229,11 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 		}
 		for _, name := range metricName.FindAllString(string(text), -1) {
 			switch name {
-			case "iasql_cloud_throttled_total", "iasql_records_unsettled", "iasql_listings_denied", "iasql_get_errors", "iasql_status", "iasql_listings", "iasql_rollback", "iasql_cycles", "iasql_queue_jobs", "iasql_event_source_ok", "iasql_event_sources",
-				"iasql_worlds_held", "iasql_records_vanished", "iasql_places_unread", "iasql_lease_silent_seconds", "iasql_problems", "iasql_confirm", "iasql_engines":
+			case "iasql_cloud_throttled_total", "iasql_records_unsettled", "iasql_listings_denied", "iasql_get_errors",
+				"iasql_status", "iasql_listings", "iasql_rollback", "iasql_cycles", "iasql_queue_jobs",
+				"iasql_event_source_ok", "iasql_event_sources",
+				"iasql_worlds_held", "iasql_records_vanished", "iasql_places_unread", "iasql_lease_silent_seconds",
+				"iasql_problems", "iasql_confirm", "iasql_engines":
 				continue
 			}
 			p.knows(name)
@@ -241,7 +253,8 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	// The cloud throttles what is about queues, so that their listing gets old.
 	cloud.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Service == "sqs" {
-			return faultproxy.Fault{Status: http.StatusBadRequest, Code: "ThrottlingException", Message: "Rate exceeded"}
+			return faultproxy.Fault{Status: http.StatusBadRequest, Code: "ThrottlingException",
+				Message: "Rate exceeded"}
 		}
 		return faultproxy.Fault{}
 	})
@@ -252,7 +265,8 @@ func testPrometheus(t *testing.T, world *harness.World, engine *harness.Process,
 	}
 	cloud.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Service == "sqs" {
-			return faultproxy.Fault{Status: http.StatusForbidden, Code: "AccessDenied", Message: "User is not authorized to perform this action"}
+			return faultproxy.Fault{Status: http.StatusForbidden, Code: "AccessDenied",
+				Message: "User is not authorized to perform this action"}
 		}
 		return faultproxy.Fault{}
 	})

@@ -67,17 +67,26 @@ func everyPage(b *browser, w *harness.World) {
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '172.30.3.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	subnet := w.PSQL(`SELECT id FROM subnet WHERE cidr_block = '172.30.3.0/24'`)
 	w.Becomes(patience, "t", `SELECT review FROM iasql_status WHERE table_name = 'subnet' AND record_id = `+subnet)
-	w.PSQL(`CALL iasql_begin('shop network')`, `INSERT INTO vpc (cidr_block, tags) VALUES ('10.30.0.0/16', '{"Name": "shop"}')`, `UPDATE queue SET visibility_timeout = 90 WHERE name = 'orders'`,
+	w.PSQL(`CALL iasql_begin('shop network')`,
+		`INSERT INTO vpc (cidr_block, tags) VALUES ('10.30.0.0/16', '{"Name": "shop"}')`,
+		`UPDATE queue SET visibility_timeout = 90 WHERE name = 'orders'`,
 		`UPDATE queue SET name = 'invoices-2' WHERE name = 'salaries'`, `DELETE FROM queue WHERE name = 'staged'`)
 	w.PSQL(`CALL iasql_begin('second thoughts')`, `INSERT INTO queue (name) VALUES ('later')`)
 	batch := w.PSQL(`SELECT id FROM iasql_batches WHERE name = 'shop network'`)
 	queue := w.PSQL(`SELECT id FROM queue WHERE name = 'orders'`)
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	for _, p := range [][3]string{
-		{"overview", "/", "needs you"}, {"records", "/records", "every managed table"}, {"list", "/records/queue", "shop orders"}, {"failed", "/records/subnet/" + subnet, "it needs you"},
-		{"record", "/records/queue/" + queue, "visibility_timeout"}, {"batches", "/batches", "shop network"}, {"batch", "/batches/" + batch, "decide"}, {"pending", "/batches/pending", "no batch is reviewed"},
-		{"map", "/map", "what hangs on what"}, {"map-record", "/map/vpc/" + vpc, "subnet"}, {"activity", "/activity", "SQS.CreateQueue"}, {"changes", "/activity?show=changes", "queue"}, {"cycles", "/activity?show=cycles", "full"},
-		{"conflicts", "/activity?show=conflicts", "conflicts"}, {"modules", "/modules", "aws_sqs"}, {"manual", "/modules/aws_vpc", "nat_gateway"}, {"as-of", "/as-of?table=queue", "created"}, {"nothing", "/records/none", "no managed table"}, {"diagram", "/map?module=aws_vpc", "module aws_vpc"}, {"closed", "/batches/" + w.PSQL(`SELECT max(id) FROM iasql_batches WHERE phase = 'closed'`), "a test"},
+		{"overview", "/", "needs you"}, {"records", "/records", "every managed table"},
+		{"list", "/records/queue", "shop orders"}, {"failed", "/records/subnet/" + subnet, "it needs you"},
+		{"record", "/records/queue/" + queue, "visibility_timeout"}, {"batches", "/batches", "shop network"},
+		{"batch", "/batches/" + batch, "decide"}, {"pending", "/batches/pending", "no batch is reviewed"},
+		{"map", "/map", "what hangs on what"}, {"map-record", "/map/vpc/" + vpc, "subnet"},
+		{"activity", "/activity", "SQS.CreateQueue"}, {"changes", "/activity?show=changes", "queue"},
+		{"cycles", "/activity?show=cycles", "full"},
+		{"conflicts", "/activity?show=conflicts", "conflicts"}, {"modules", "/modules", "aws_sqs"},
+		{"manual", "/modules/aws_vpc", "nat_gateway"}, {"as-of", "/as-of?table=queue", "created"},
+		{"nothing", "/records/none", "no managed table"}, {"diagram", "/map?module=aws_vpc", "module aws_vpc"},
+		{"closed", "/batches/" + w.PSQL(`SELECT max(id) FROM iasql_batches WHERE phase = 'closed'`), "a test"},
 	} {
 		b.shootEvery(p[0], p[1], p[2])
 	}

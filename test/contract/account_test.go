@@ -15,7 +15,8 @@ func TestDeleteAccount(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('stays')`)
 	w.Settled()
 	_, err := w.TryPSQL(w.UserURL, `DELETE FROM aws_account`)
-	if err == nil || !strings.Contains(err.Error(), "account default has records: 1 of queue") || !strings.Contains(err.Error(), "iasql_forget('queue', id)") {
+	if err == nil || !strings.Contains(err.Error(), "account default has records: 1 of queue") ||
+		!strings.Contains(err.Error(), "iasql_forget('queue', id)") {
 		t.Errorf("with a record: %v", err)
 	}
 	w.PSQL(`SELECT iasql_forget('queue', id) FROM queue`, `DELETE FROM aws_account`)
@@ -35,7 +36,8 @@ func TestNewerMigrated(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
 	engine := w.Serve()
-	w.Admin(`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (99999, true)`, `UPDATE iasql_internal.installation SET version = 'v99'`)
+	w.Admin(`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (99999, true)`,
+		`UPDATE iasql_internal.installation SET version = 'v99'`)
 	w.Eventually(30*time.Second, "the engine says so", func() bool {
 		said := engine.Log()
 		return strings.Contains(said, "a newer engine has migrated the database") && strings.Contains(said, "newer=v99")

@@ -18,9 +18,11 @@ import (
 func TestChangesBy(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
-	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`, `INSERT INTO queue (name) VALUES ('a'), ('b')`)
+	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`,
+		`INSERT INTO queue (name) VALUES ('a'), ('b')`)
 	w.Settled()
-	const sso, user, under = "arn:aws:sts::111122223333:assumed-role/Admin/Ana@Example.com", "arn:aws:iam::111122223333:user/team/cem", "arn:aws:sts::111122223333:assumed-role/Admin/a_b%"
+	const sso, user, under = "arn:aws:sts::111122223333:assumed-role/Admin/Ana@Example.com",
+		"arn:aws:iam::111122223333:user/team/cem", "arn:aws:sts::111122223333:assumed-role/Admin/a_b%"
 	// 100,000 changes by many, and a few by those who are asked for.
 	w.Admin(`INSERT INTO iasql_audit_log ("user", table_name, record_id, account, change_type, change, origin, settled, ts, event_time, actor, actor_session, event_id, also)
 		SELECT 'iasql_engine', 'queue', 1000 + n, 'default', 'UPDATE', '{"change": {"delay_seconds": 1}, "original": {"delay_seconds": 0}}', 'engine', true,
@@ -64,10 +66,12 @@ func TestChangesBy(t *testing.T) {
 		t.Errorf("by nobody who is known: %s", got)
 	}
 	me := strings.Split(strings.TrimPrefix(w.UserURL, "postgres://"), ":")[0]
-	if got := w.PSQL(`SELECT count(*) FROM iasql_changes_by('` + me + `') WHERE change_type = 'INSERT' AND table_name = 'queue'`); got != "2" {
+	if got := w.PSQL(`SELECT count(*) FROM iasql_changes_by('` + me +
+		`') WHERE change_type = 'INSERT' AND table_name = 'queue'`); got != "2" {
 		t.Errorf("by the role are found %s", got)
 	}
-	if got := w.PSQL(`SELECT DISTINCT actor FROM iasql_changes_by('` + me + `') WHERE change_type = 'INSERT' AND table_name = 'queue'`); got != me {
+	if got := w.PSQL(`SELECT DISTINCT actor FROM iasql_changes_by('` + me +
+		`') WHERE change_type = 'INSERT' AND table_name = 'queue'`); got != me {
 		t.Errorf("the actor of changes made here by %s is %q", me, got)
 	}
 	// The window is about when the call was made, as ts is.
@@ -77,7 +81,9 @@ func TestChangesBy(t *testing.T) {
 		t.Error("the window is not about what is shown")
 	}
 	changesSay(t, w)
-	changesUseIndexes(t, w.UserURL, `'Ana@Example.com'`, `'r7', now() - interval '1 day'`, `'arn:aws:iam::111122223333:user/team/cem'`, `'cem'`, `'CEM'`, `'nobody'`, `'eva', now() - interval '1 hour'`, `'*cem*'`)
+	changesUseIndexes(t, w.UserURL, `'Ana@Example.com'`, `'r7', now() - interval '1 day'`,
+		`'arn:aws:iam::111122223333:user/team/cem'`, `'cem'`, `'CEM'`, `'nobody'`,
+		`'eva', now() - interval '1 hour'`, `'*cem*'`)
 	changesHidden(t, w)
 }
 
@@ -104,7 +110,8 @@ func changesSay(t *testing.T, w *harness.World) {
 		{`'cem'`, ``},
 	} {
 		said = ""
-		if _, err := conn.Exec(t.Context(), `SELECT * FROM iasql_changes_by(`+c.args+`)`); err != nil || !strings.HasPrefix(said, c.want) || c.want == "" && said != "" {
+		if _, err := conn.Exec(t.Context(), `SELECT * FROM iasql_changes_by(`+c.args+`)`); err != nil ||
+			!strings.HasPrefix(said, c.want) || c.want == "" && said != "" {
 			t.Errorf("%s: it says %q, %v", c.args, said, err)
 		}
 	}
@@ -149,9 +156,11 @@ func changesUseIndexes(t *testing.T, url string, asked ...string) {
 // changesHidden asks as somebody who does not see every row.
 func changesHidden(t *testing.T, w *harness.World) {
 	limited := w.Login("limited", "iasql_user")
-	w.Admin(`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`, `CREATE POLICY some_rows ON queue USING (current_user LIKE 'user%' OR name <> 'b')`)
+	w.Admin(`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`,
+		`CREATE POLICY some_rows ON queue USING (current_user LIKE 'user%' OR name <> 'b')`)
 	for who, want := range map[string]string{"cem": "0", "*cem*": "0", "Ana@Example.com": "1", "ana@example.com": "1"} {
-		if got, err := w.TryPSQL(limited, `SELECT count(*) FROM iasql_changes_by('`+who+`')`); err != nil || got != want {
+		if got, err := w.TryPSQL(limited, `SELECT count(*) FROM iasql_changes_by('`+who+`')`); err != nil ||
+			got != want {
 			t.Errorf("who does not see the row sees %s changes by %s: %v", got, who, err)
 		}
 	}

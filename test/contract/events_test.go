@@ -81,7 +81,8 @@ func TestEvents(t *testing.T) {
 	url := w.PSQL(`SELECT url FROM queue`)
 	set := func(seconds string) {
 		t.Helper()
-		if _, err := client.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: map[string]string{"DelaySeconds": seconds}}); err != nil {
+		if _, err := client.SetQueueAttributes(t.Context(),
+			&sqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: map[string]string{"DelaySeconds": seconds}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,13 +100,15 @@ func TestEvents(t *testing.T) {
 	set("4")
 	w.Serve()
 	await(map[string]any{"event": "conflict", "table": "queue", "conflicts": nil, "count": 1.0})
-	w.Becomes(10*time.Second, "queue|delay_seconds|8|4|3|pushed", `SELECT table_name, column_name, database_value, cloud_value, base, resolved FROM iasql_conflicts`)
+	w.Becomes(10*time.Second, "queue|delay_seconds|8|4|3|pushed",
+		`SELECT table_name, column_name, database_value, cloud_value, base, resolved FROM iasql_conflicts`)
 	if got := w.PSQL(`SELECT what FROM iasql_history('queue', (SELECT id FROM queue)) WHERE kind = 'conflict'`); got != "delay_seconds: pushed" {
 		t.Errorf("history: %s", got)
 	}
 
 	// However many fail at once, a payload stays small and their number is told.
-	w.Admin(`SET ROLE iasql_engine`, `INSERT INTO iasql_internal.record_state (table_name, record_id, account, state, review)
+	w.Admin(`SET ROLE iasql_engine`,
+		`INSERT INTO iasql_internal.record_state (table_name, record_id, account, state, review)
 		SELECT 'queue', 1000000 + n, 'default', 'CreatingFailed', true FROM generate_series(1, 2000) n`)
 	await(map[string]any{"event": "record failed", "table": "queue", "count": 2000.0})
 	w.Admin(`DO $$ BEGIN FOR n IN 1..500 LOOP INSERT INTO iasql_internal.record_state (table_name, record_id, account, state, review)
@@ -122,7 +125,8 @@ func TestRetention(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('old')`, `SELECT iasql_wait_for_all(20)`, `SELECT iasql_sync_now()`)
 	engine.Stop()
 	w.PSQL(`UPDATE queue SET delay_seconds = 8`) // nobody pushes it
-	w.Admin(`UPDATE iasql_audit_log SET ts = ts - interval '91 days'`, `UPDATE iasql_operations SET started = started - interval '91 days', ended = ended - interval '91 days'`,
+	w.Admin(`UPDATE iasql_audit_log SET ts = ts - interval '91 days'`,
+		`UPDATE iasql_operations SET started = started - interval '91 days', ended = ended - interval '91 days'`,
 		`UPDATE iasql_cycles SET started = started - interval '91 days', ended = ended - interval '91 days'`,
 		`UPDATE iasql_internal.request SET asked_at = asked_at - interval '91 days', ended = ended - interval '91 days'`,
 		// Conflicts: decided, decided by a person and not carried out yet, open.
@@ -143,11 +147,13 @@ func TestRetention(t *testing.T) {
 	}
 	w.Admin(`UPDATE iasql_internal.pruning SET last_run = now() - interval '61 minutes'`)
 	// An open batch keeps everything since it began, however long it is open.
-	w.Admin(`INSERT INTO iasql_internal.batch (opened_by, opened_at) VALUES ('somebody', now() - interval '1 year')`, `SELECT iasql_internal.prune()`)
+	w.Admin(`INSERT INTO iasql_internal.batch (opened_by, opened_at) VALUES ('somebody', now() - interval '1 year')`,
+		`SELECT iasql_internal.prune()`)
 	if got := w.PSQL(`SELECT count(*) > 25 FROM iasql_audit_log`); got != "t" {
 		t.Error("rows since the open batch began are gone")
 	}
-	w.Admin(`UPDATE iasql_internal.batch SET closed_at = now(), phase = 'closed', outcome = 'void'`, `UPDATE iasql_internal.pruning SET last_run = '-infinity'`,
+	w.Admin(`UPDATE iasql_internal.batch SET closed_at = now(), phase = 'closed', outcome = 'void'`,
+		`UPDATE iasql_internal.pruning SET last_run = '-infinity'`,
 		`SELECT iasql_internal.tick()`)
 	if got := w.PSQL(`SELECT string_agg(change_type, ' ' ORDER BY id) FROM iasql_audit_log WHERE table_name IS NOT NULL`); got != "UPDATE INSERT" {
 		t.Errorf("left in the audit log: %s", got)

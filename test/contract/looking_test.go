@@ -78,7 +78,8 @@ func TestTimes(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east)
 	scheme := regexp.MustCompile(`^(ts|since|until|started|ended|last_[a-z]+|[a-z_]+_at)$`)
-	kept := []string{"iasql_conflicts.at", "iasql_forgotten.at", "iasql_protection.at", "iasql_audit_log.event_time", "iasql_conflicts.event_time"}
+	kept := []string{"iasql_conflicts.at", "iasql_forgotten.at", "iasql_protection.at", "iasql_audit_log.event_time",
+		"iasql_conflicts.event_time"}
 	for _, name := range strings.Fields(w.PSQL(`
 		SELECT c.relname || '.' || a.attname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
 		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v') AND c.relname LIKE 'iasql%' AND a.atttypid = 'timestamptz'::regtype AND NOT a.attisdropped
@@ -119,7 +120,8 @@ func TestHelp(t *testing.T) {
 		t.Errorf("%s functions are the platform's without its prefix", got)
 	}
 	// A sample is an example: it can be planned as it stands.
-	for _, sample := range strings.Split(w.PSQL(`SELECT DISTINCT sample_usage FROM iasql_help() WHERE sample_usage LIKE 'SELECT%'`), "\n") {
+	for _, sample := range strings.Split(
+		w.PSQL(`SELECT DISTINCT sample_usage FROM iasql_help() WHERE sample_usage LIKE 'SELECT%'`), "\n") {
 		w.PSQL(`EXPLAIN ` + sample)
 	}
 
@@ -130,8 +132,10 @@ func TestHelp(t *testing.T) {
 	}
 
 	for _, old := range []string{"iasql_apply", "iasql_sync", "iasql_preview_apply", "iasql_preview_sync"} {
-		said := w.Refused(`SET client_min_messages = 'warning'`, `SELECT * FROM `+old+`()`, `DO $$ BEGIN RAISE 'done'; END $$`)
-		if !strings.Contains(said, "WARNING:  01000: "+old+"() does nothing any more") || !strings.Contains(said, "HINT") || !strings.Contains(said, "SELECT") {
+		said := w.Refused(`SET client_min_messages = 'warning'`, `SELECT * FROM `+old+`()`,
+			`DO $$ BEGIN RAISE 'done'; END $$`)
+		if !strings.Contains(said, "WARNING:  01000: "+old+"() does nothing any more") ||
+			!strings.Contains(said, "HINT") || !strings.Contains(said, "SELECT") {
 			t.Errorf("%s says %s", old, said)
 		}
 	}
@@ -147,10 +151,12 @@ func TestHistory(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`) // what the cloud has assigned is there
 	before := w.PSQL(`SELECT clock_timestamp()`)
 	then := w.PSQL(`SELECT * FROM queue ORDER BY id`)
-	w.PSQL(`UPDATE queue SET tags = '{"a": "2"}', delay_seconds = 7 WHERE name = 'lives'`, `UPDATE queue SET tags = '{"a": "3"}' WHERE name = 'lives'`,
+	w.PSQL(`UPDATE queue SET tags = '{"a": "2"}', delay_seconds = 7 WHERE name = 'lives'`,
+		`UPDATE queue SET tags = '{"a": "3"}' WHERE name = 'lives'`,
 		`UPDATE queue SET delay_seconds = 9 WHERE name = 'goes'`, `DELETE FROM queue WHERE name = 'goes'`,
 		`INSERT INTO queue (name) VALUES ('comes')`, `UPDATE queue SET delay_seconds = 1 WHERE name = 'comes'`)
-	if got := w.PSQL(`SELECT iasql_ready() OR iasql_ready('queue')`); got != "f" && w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) != "0" {
+	if got := w.PSQL(`SELECT iasql_ready() OR iasql_ready('queue')`); got != "f" &&
+		w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) != "0" {
 		t.Errorf("ready with changes pending: %s", got)
 	}
 	w.PSQL(`SELECT iasql_wait_for_all(20)`)
@@ -177,7 +183,8 @@ func TestHistory(t *testing.T) {
 		t.Errorf("the edit is by and about: %s", got)
 	}
 	for statement, says := range map[string]string{
-		`SELECT iasql_ready('queues')`:                           "IA006: table queues is not managed\nHINT:  Did you mean 'queue'?",
+		`SELECT iasql_ready('queues')`: "IA006: table queues is not managed\nHINT:  Did " +
+			"you mean 'queue'?",
 		`SELECT * FROM iasql_history('qeue', 1)`:                 "Did you mean 'queue'?",
 		`SELECT * FROM iasql_as_of('qeue', now())`:               "Did you mean 'queue'?",
 		`SELECT * FROM iasql_as_of(1, now())`:                    "IA006: table integer is not managed",

@@ -12,8 +12,10 @@ import (
 
 // pieces are what texts are made of that would do harm where they are not
 // quoted.
-var pieces = []string{"'", "''", `"`, `\`, `\'`, "$$", "$a$", "%", "%s%I%L", ";", "--", "/*", "*/", "\n", "\r\n", "\t", "E'", `\x00`, `\u0041`, "{", "}", "[", ",", ":", "NULL", "null", "true",
-	"é", "e\u0301", "日本", "😀", "\u202e", "\u200b", "\ufeff", "\uffff", " ", "", "0", "1e2", "-0.0", ":'var'", "`id`", "DROP TABLE queue;", strings.Repeat("x", 300)}
+var pieces = []string{"'", "''", `"`, `\`, `\'`, "$$", "$a$", "%", "%s%I%L", ";", "--", "/*", "*/", "\n", "\r\n", "\t",
+	"E'", `\x00`, `\u0041`, "{", "}", "[", ",", ":", "NULL", "null", "true",
+	"é", "e\u0301", "日本", "😀", "\u202e", "\u200b", "\ufeff", "\uffff", " ", "", "0", "1e2", "-0.0", ":'var'", "`id`",
+	"DROP TABLE queue;", strings.Repeat("x", 300)}
 
 func text(random *rand.Rand) string {
 	var b strings.Builder
@@ -64,9 +66,14 @@ func TestRepeatRandomValues(t *testing.T) {
 			for range random.IntN(5) {
 				tags[text(random)] = text(random)
 			}
-			statements = append(statements, fmt.Sprintf(`INSERT INTO queue (name, delay_seconds, tags, policy) VALUES ('r%d', %d, %s, %s)`, i, random.IntN(900), literal(tags), literal(policy)))
+			statements = append(statements,
+				fmt.Sprintf(`INSERT INTO queue (name, delay_seconds, tags, policy) VALUES ('r%d', %d, %s, %s)`, i,
+					random.IntN(900), literal(tags), literal(policy)))
 			if random.IntN(3) == 0 {
-				statements = append(statements, fmt.Sprintf(`UPDATE queue SET tags = %s, policy = %s WHERE name = 'r%d'`, literal(map[string]string{text(random): text(random)}), literal(map[string]any{text(random): document(random, 2)}), i))
+				statements = append(statements,
+					fmt.Sprintf(`UPDATE queue SET tags = %s, policy = %s WHERE name = 'r%d'`,
+						literal(map[string]string{text(random): text(random)}),
+						literal(map[string]any{text(random): document(random, 2)}), i))
 			}
 		}
 		w.PSQL(statements...)

@@ -86,7 +86,8 @@ func TestSQLSinceAndReview(t *testing.T) {
 	}
 	w.Admin(`INSERT INTO aws_identity_allowed (profile) VALUES ('none')`)
 	w.PSQL(`INSERT INTO aws_account (name, profile, secret_access_key) VALUES ('spare', 'none', 'top-secret')`,
-		`UPDATE aws_account SET secret_access_key = 'top-secret-2' WHERE name = 'spare'`, `DELETE FROM aws_account WHERE name = 'spare'`)
+		`UPDATE aws_account SET secret_access_key = 'top-secret-2' WHERE name = 'spare'`,
+		`DELETE FROM aws_account WHERE name = 'spare'`)
 	if got, want := since(), `-- secret_access_key of aws_account is a secret and left out: the audit log does not have it
 INSERT INTO aws_account (name, is_default, profile) VALUES ('spare', false, 'none');
 DELETE FROM aws_account WHERE id = (SELECT id FROM aws_account WHERE name = 'spare');`; got != want {
@@ -94,18 +95,22 @@ DELETE FROM aws_account WHERE id = (SELECT id FROM aws_account WHERE name = 'spa
 	}
 
 	w.PSQL(`CALL iasql_begin('test')`)
-	id := firstLine(w.Joined(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.2.0.0/16', '{"fence": "`+"```"+`", "bar": "|"}') RETURNING id`,
+	id := firstLine(w.Joined(`INSERT INTO vpc (cidr_block, tags) VALUES ('10.2.0.0/16', '{"fence": "`+"```"+
+		`", "bar": "|"}') RETURNING id`,
 		`INSERT INTO subnet (vpc_id, cidr_block) SELECT max(id), '10.2.1.0/24' FROM vpc`))
 	review := w.Joined(`SELECT iasql_create_review('A network', 'For the shop.')`)
-	for _, part := range []string{"# A network\n\nFor the shop.\n\nBatch ", "\n\n## SQL\n\n````sql\nINSERT INTO vpc (region, cidr_block, ", "INSERT INTO subnet (",
-		"(SELECT id FROM vpc WHERE region = 'us-east-1' AND cidr_block = '10.2.0.0/16')", "````\n\n## Preview\n\n| action | direction | record | changes | reason |\n",
+	for _, part := range []string{"# A network\n\nFor the shop.\n\nBatch ",
+		"\n\n## SQL\n\n````sql\nINSERT INTO vpc (region, cidr_block, ", "INSERT INTO subnet (",
+		"(SELECT id FROM vpc WHERE region = 'us-east-1' AND cidr_block = '10.2.0.0/16')",
+		"````\n\n## Preview\n\n| action | direction | record | changes | reason |\n",
 		"| create | push | vpc " + id, `\|`} {
 		if !strings.Contains(review, part) {
 			t.Errorf("the review has no %q:\n%s", part, review)
 		}
 	}
 	w.Joined(`CALL iasql_rollback()`)
-	if got := w.PSQL(`SELECT iasql_create_review('Nothing')`); !strings.Contains(got, "not staged in a batch") || !strings.Contains(got, "-- nothing") {
+	if got := w.PSQL(`SELECT iasql_create_review('Nothing')`); !strings.Contains(got, "not staged in a batch") ||
+		!strings.Contains(got, "-- nothing") {
 		t.Errorf("without changes: %s", got)
 	}
 }
@@ -120,8 +125,10 @@ func TestRollbackWithIdentityColumn(t *testing.T) {
 	w.Settled()
 	numbers := w.PSQL(`SELECT string_agg(name || number, ',' ORDER BY id) FROM queue`)
 	w.PSQL(`CALL iasql_begin('test')`)
-	w.Joined(`DELETE FROM queue WHERE name = 'deleted'`, `UPDATE queue SET delay_seconds = 7`, `INSERT INTO queue (name) VALUES ('new')`, `CALL iasql_rollback()`)
-	if got := w.PSQL(`SELECT string_agg(name || number, ',' ORDER BY id) FROM queue`, `SELECT count(*) FROM queue WHERE delay_seconds = 7`); got != numbers+"\n0" {
+	w.Joined(`DELETE FROM queue WHERE name = 'deleted'`, `UPDATE queue SET delay_seconds = 7`,
+		`INSERT INTO queue (name) VALUES ('new')`, `CALL iasql_rollback()`)
+	if got := w.PSQL(`SELECT string_agg(name || number, ',' ORDER BY id) FROM queue`,
+		`SELECT count(*) FROM queue WHERE delay_seconds = 7`); got != numbers+"\n0" {
 		t.Errorf("rolled back: %s, was %s", got, numbers)
 	}
 }

@@ -46,7 +46,8 @@ func searchPath(t *testing.T, w *harness.World) {
 	}
 	login := u.User.Username()
 	w.Admin(`CREATE SCHEMA evil AUTHORIZATION ` + login)
-	w.PSQL(`CREATE TABLE evil.proof (who text DEFAULT current_user, what text)`, `GRANT ALL ON evil.proof TO PUBLIC`, `GRANT USAGE ON SCHEMA evil TO PUBLIC`,
+	w.PSQL(`CREATE TABLE evil.proof (who text DEFAULT current_user, what text)`, `GRANT ALL ON evil.proof TO PUBLIC`,
+		`GRANT USAGE ON SCHEMA evil TO PUBLIC`,
 		`CREATE FUNCTION evil.trap(what text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN INSERT INTO evil.proof (what) VALUES (what); RETURN true; END $$`,
 		`CREATE FUNCTION evil.texteq(a text, b text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM evil.trap('='); RETURN a OPERATOR(pg_catalog.=) b; END $$`,
 		`CREATE OPERATOR evil.= (LEFTARG = text, RIGHTARG = text, FUNCTION = evil.texteq)`,
@@ -56,17 +57,24 @@ func searchPath(t *testing.T, w *harness.World) {
 		w.PSQL(fmt.Sprintf(`CREATE FUNCTION evil.%s(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM evil.trap('%s'); RETURN $1; END $$`, name, name))
 	}
 	path := `SET search_path = evil, pg_temp, pg_catalog, public`
-	for _, table := range []string{"iasql_tables", "iasql_audit_log", "iasql_mode", "iasql_settings", "vpc", "aws_account", "new_rows", "old_rows"} {
+	for _, table := range []string{"iasql_tables", "iasql_audit_log", "iasql_mode", "iasql_settings", "vpc",
+		"aws_account", "new_rows", "old_rows"} {
 		w.PSQL(`CREATE VIEW evil.` + table + ` AS SELECT evil.trap('` + table + `')`)
 	}
 	for _, statement := range []string{
-		`SELECT iasql_ready('vpc')`, `SELECT iasql_wait_for_all(5)`, `SELECT * FROM iasql_history('vpc', 1)`, `SELECT * FROM iasql_as_of('vpc', pg_catalog.now())`,
-		`SELECT * FROM iasql_as_of(NULL::public.vpc, pg_catalog.now())`, `SELECT * FROM iasql_get_errors()`, `SELECT * FROM iasql_help()`, `SELECT * FROM iasql_get_sql_since()`,
-		`SELECT * FROM iasql_get_sql_for_transaction()`, `SELECT iasql_create_review('a')`, `SELECT iasql_retry('vpc', 1)`, `SELECT * FROM iasql_engines()`, `SELECT * FROM iasql_install('aws_sqs')`,
-		`SELECT iasql_mode_of('vpc')`, `SELECT * FROM public.iasql_status`, `SELECT iasql_sync_now()`, `SELECT default_aws_region()`, `SELECT * FROM iasql_preview()`,
-		`UPDATE public.vpc SET tags = '{"trapped": "no"}' WHERE vpc_id OPERATOR(pg_catalog.=) 'none'`, `INSERT INTO public.vpc (cidr_block) VALUES ('10.66.0.0/16')`,
+		`SELECT iasql_ready('vpc')`, `SELECT iasql_wait_for_all(5)`, `SELECT * FROM iasql_history('vpc', 1)`,
+		`SELECT * FROM iasql_as_of('vpc', pg_catalog.now())`,
+		`SELECT * FROM iasql_as_of(NULL::public.vpc, pg_catalog.now())`, `SELECT * FROM iasql_get_errors()`,
+		`SELECT * FROM iasql_help()`, `SELECT * FROM iasql_get_sql_since()`,
+		`SELECT * FROM iasql_get_sql_for_transaction()`, `SELECT iasql_create_review('a')`,
+		`SELECT iasql_retry('vpc', 1)`, `SELECT * FROM iasql_engines()`, `SELECT * FROM iasql_install('aws_sqs')`,
+		`SELECT iasql_mode_of('vpc')`, `SELECT * FROM public.iasql_status`, `SELECT iasql_sync_now()`,
+		`SELECT default_aws_region()`, `SELECT * FROM iasql_preview()`,
+		`UPDATE public.vpc SET tags = '{"trapped": "no"}' WHERE vpc_id OPERATOR(pg_catalog.=) 'none'`,
+		`INSERT INTO public.vpc (cidr_block) VALUES ('10.66.0.0/16')`,
 		`UPDATE public.iasql_settings SET value = value WHERE name OPERATOR(pg_catalog.=) 'sync_interval'`,
-		`INSERT INTO public.aws_account (name, profile) VALUES ('trapped', 'none')`, `DELETE FROM public.aws_account WHERE name OPERATOR(pg_catalog.=) 'trapped'`,
+		`INSERT INTO public.aws_account (name, profile) VALUES ('trapped', 'none')`,
+		`DELETE FROM public.aws_account WHERE name OPERATOR(pg_catalog.=) 'trapped'`,
 	} {
 		if out, err := w.TryPSQL(w.UserURL, path, statement); err != nil {
 			t.Errorf("%s: %v %s", statement, err, out)
@@ -85,28 +93,37 @@ func searchPath(t *testing.T, w *harness.World) {
 // were put into a statement as it is.
 func hostileNames(t *testing.T, w *harness.World, reader string) {
 	before := w.PSQL(`SELECT count(*) FROM vpc`)
-	for _, name := range []string{`vpc"; DELETE FROM vpc; --`, `vpc'; DELETE FROM vpc; --`, `vpc WHERE false; DELETE FROM vpc`, `"vpc"`, `public.vpc`, ``, `%s%I%L`, `vpc\`, strings.Repeat("x", 5000)} {
+	for _, name := range []string{`vpc"; DELETE FROM vpc; --`, `vpc'; DELETE FROM vpc; --`,
+		`vpc WHERE false; DELETE FROM vpc`, `"vpc"`, `public.vpc`, ``, `%s%I%L`, `vpc\`, strings.Repeat("x", 5000)} {
 		quoted := "'" + strings.ReplaceAll(name, "'", "''") + "'"
-		for _, call := range []string{`SELECT iasql_ready(%s)`, `SELECT * FROM iasql_history(%s, 1)`, `SELECT * FROM iasql_as_of(%s, now())`, `SELECT iasql_wait_for(%s, 1, 'true')`,
-			`SELECT iasql_retry(%s, 1)`, `SELECT * FROM iasql_install(%s)`, `SELECT * FROM iasql_uninstall(%s)`, `INSERT INTO iasql_mode (table_name, mode) VALUES (%s, 'TRACK')`,
+		for _, call := range []string{`SELECT iasql_ready(%s)`, `SELECT * FROM iasql_history(%s, 1)`,
+			`SELECT * FROM iasql_as_of(%s, now())`, `SELECT iasql_wait_for(%s, 1, 'true')`,
+			`SELECT iasql_retry(%s, 1)`, `SELECT * FROM iasql_install(%s)`, `SELECT * FROM iasql_uninstall(%s)`,
+			`INSERT INTO iasql_mode (table_name, mode) VALUES (%s, 'TRACK')`,
 			`INSERT INTO iasql_mode (table_name, column_name, mode) VALUES ('vpc', %s, 'TRACK')`} {
-			if got := w.Refused(strings.Replace(call, "%s", quoted, 1)); !strings.Contains(got, "ERROR:  IA0") || !strings.Contains(got, "HINT:") {
+			if got := w.Refused(strings.Replace(call, "%s", quoted, 1)); !strings.Contains(got, "ERROR:  IA0") ||
+				!strings.Contains(got, "HINT:") {
 				t.Errorf(call+" says %s", quoted, got)
 			}
 		}
-		w.PSQL(strings.Replace(`SELECT iasql_mode_of(%s, 1, %s)`, "%s", quoted, 2), strings.Replace(`SELECT iasql_create_review(%s || 'x', %s)`, "%s", quoted, 2))
+		w.PSQL(strings.Replace(`SELECT iasql_mode_of(%s, 1, %s)`, "%s", quoted, 2),
+			strings.Replace(`SELECT iasql_create_review(%s || 'x', %s)`, "%s", quoted, 2))
 	}
 	// A name that is hostile by being a value: it is quoted wherever it is printed.
-	w.PSQL(`CALL iasql_begin('test')`, `INSERT INTO vpc (cidr_block, tags) VALUES ('10.67.0.0/16', jsonb_build_object('Name', $$'); DELETE FROM vpc; --$$))`)
+	w.PSQL(`CALL iasql_begin('test')`,
+		`INSERT INTO vpc (cidr_block, tags) VALUES ('10.67.0.0/16', jsonb_build_object('Name', $$'); DELETE FROM vpc; --$$))`)
 	script := w.PSQL(`SELECT sql FROM iasql_get_sql_for_transaction()`)
 	w.Joined(`CALL iasql_rollback()`)
-	if out, err := w.TryPSQL(w.UserURL, `BEGIN`, script, `SELECT count(*) FROM vpc`, `ROLLBACK`); err != nil || !strings.Contains(out, "\n"+fmt.Sprint(atoi(before)+1)) {
+	if out, err := w.TryPSQL(w.UserURL, `BEGIN`, script, `SELECT count(*) FROM vpc`, `ROLLBACK`); err != nil ||
+		!strings.Contains(out, "\n"+fmt.Sprint(atoi(before)+1)) {
 		t.Errorf("%s gives %s %v", script, out, err)
 	}
 	// A condition may do what its caller may, and no more.
-	for _, condition := range []string{`true)); DELETE FROM vpc; SELECT ((true`, `(SELECT count(*) FROM iasql_internal.aws_secret) > 0`, `iasql_internal.prune() > 0`} {
+	for _, condition := range []string{`true)); DELETE FROM vpc; SELECT ((true`,
+		`(SELECT count(*) FROM iasql_internal.aws_secret) > 0`, `iasql_internal.prune() > 0`} {
 		quoted := "'" + strings.ReplaceAll(condition, "'", "''") + "'"
-		if _, err := w.TryPSQL(reader, `SELECT iasql_wait_for('vpc', 1, `+quoted+`, 0.1)`); err == nil || !strings.Contains(err.Error(), "42501") && !strings.Contains(err.Error(), "42601") {
+		if _, err := w.TryPSQL(reader, `SELECT iasql_wait_for('vpc', 1, `+quoted+`, 0.1)`); err == nil ||
+			!strings.Contains(err.Error(), "42501") && !strings.Contains(err.Error(), "42601") {
 			t.Errorf("condition %s: %v", condition, err)
 		}
 	}
@@ -164,9 +181,12 @@ func secrets(t *testing.T, w *harness.World) {
 	if !strings.Contains(got, "kept") || strings.Contains(got, "topsecret") {
 		t.Errorf("secrets can be read, or nothing can")
 	}
-	for _, statement := range []string{`SELECT * FROM iasql_internal.aws_secret`, `SELECT umoptions FROM pg_user_mapping`, `SELECT password FROM iasql_internal.loopback`,
-		`SELECT iasql_internal.submit('sync', '{}', 'me')`, `SELECT iasql_internal.ask('sync', '{}')`, `SELECT iasql_internal.prune()`,
-		`SELECT iasql_internal.elsewhere('SELECT 1')`, `SELECT iasql_extensions.dblink_get_connections()`, `SET ROLE iasql_engine`, `SET SESSION AUTHORIZATION postgres`} {
+	for _, statement := range []string{`SELECT * FROM iasql_internal.aws_secret`,
+		`SELECT umoptions FROM pg_user_mapping`, `SELECT password FROM iasql_internal.loopback`,
+		`SELECT iasql_internal.submit('sync', '{}', 'me')`, `SELECT iasql_internal.ask('sync', '{}')`,
+		`SELECT iasql_internal.prune()`,
+		`SELECT iasql_internal.elsewhere('SELECT 1')`, `SELECT iasql_extensions.dblink_get_connections()`,
+		`SET ROLE iasql_engine`, `SET SESSION AUTHORIZATION postgres`} {
 		if got := w.Refused(statement); !strings.Contains(got, "42501") {
 			t.Errorf("%s says %s", statement, got)
 		}
@@ -176,12 +196,18 @@ func secrets(t *testing.T, w *harness.World) {
 // forgery tries to write what the system alone may.
 func forgery(t *testing.T, w *harness.World, reader string) {
 	for _, statement := range []string{
-		`INSERT INTO iasql_audit_log ("user", change_type, change) VALUES ('me', 'ERROR', '{}')`, `UPDATE iasql_audit_log SET settled = true`, `DELETE FROM iasql_audit_log`,
-		`INSERT INTO iasql_operations DEFAULT VALUES`, `UPDATE iasql_operations SET result = 'ok'`, `UPDATE iasql_cycles SET errors = 0`, `DELETE FROM iasql_cycles`,
-		`UPDATE iasql_conflicts SET cloud_value = '1'`, `DELETE FROM iasql_conflicts`, `UPDATE iasql_tables SET module = 'x'`,
-		`INSERT INTO iasql_settings VALUES ('x', 'y', 'z')`, `UPDATE iasql_settings SET name = 'x'`, `TRUNCATE vpc`, `ALTER TABLE vpc DISABLE TRIGGER ALL`,
-		`SET session_replication_role = replica`, `CREATE TRIGGER mine BEFORE INSERT ON vpc FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
-		`CREATE RULE mine AS ON INSERT TO vpc DO NOTHING`, `CREATE FUNCTION public.mine() RETURNS int LANGUAGE sql RETURN 1`,
+		`INSERT INTO iasql_audit_log ("user", change_type, change) VALUES ('me', 'ERROR', '{}')`,
+		`UPDATE iasql_audit_log SET settled = true`, `DELETE FROM iasql_audit_log`,
+		`INSERT INTO iasql_operations DEFAULT VALUES`, `UPDATE iasql_operations SET result = 'ok'`,
+		`UPDATE iasql_cycles SET errors = 0`, `DELETE FROM iasql_cycles`,
+		`UPDATE iasql_conflicts SET cloud_value = '1'`, `DELETE FROM iasql_conflicts`,
+		`UPDATE iasql_tables SET module = 'x'`,
+		`INSERT INTO iasql_settings VALUES ('x', 'y', 'z')`, `UPDATE iasql_settings SET name = 'x'`, `TRUNCATE vpc`,
+		`ALTER TABLE vpc DISABLE TRIGGER ALL`,
+		`SET session_replication_role = replica`,
+		`CREATE TRIGGER mine BEFORE INSERT ON vpc FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
+		`CREATE RULE mine AS ON INSERT TO vpc DO NOTHING`,
+		`CREATE FUNCTION public.mine() RETURNS int LANGUAGE sql RETURN 1`,
 	} {
 		if got := w.Refused(statement); !strings.Contains(got, "42501") {
 			t.Errorf("%s says %s", statement, got)
@@ -209,20 +235,28 @@ func forgery(t *testing.T, w *harness.World, reader string) {
 
 // readerAndNobody call everything.
 func readerAndNobody(t *testing.T, w *harness.World, reader, nobody string) {
-	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_sqs')`, `SELECT iasql_sync_now()`, `SELECT iasql_retry('vpc', 1)`,
-		`CALL iasql_begin()`, `CALL iasql_join('1')`, `CALL iasql_rollback(true)`, `INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`, `UPDATE vpc SET tags = NULL`, `DELETE FROM vpc`,
-		`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`, `UPDATE iasql_settings SET value = '1'`, `UPDATE iasql_conflicts SET resolved = 'cloud'`} {
+	for _, statement := range []string{`SELECT iasql_install('aws_s3')`, `SELECT iasql_uninstall('aws_sqs')`,
+		`SELECT iasql_sync_now()`, `SELECT iasql_retry('vpc', 1)`,
+		`CALL iasql_begin()`, `CALL iasql_join('1')`, `CALL iasql_rollback(true)`,
+		`INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`, `UPDATE vpc SET tags = NULL`, `DELETE FROM vpc`,
+		`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`, `UPDATE iasql_settings SET value = '1'`,
+		`UPDATE iasql_conflicts SET resolved = 'cloud'`} {
 		for _, who := range []string{reader, nobody} {
 			if _, err := w.TryPSQL(who, statement); err == nil || !strings.Contains(err.Error(), "42501") {
 				t.Errorf("%s: %v", statement, err)
 			}
 		}
 	}
-	for _, statement := range []string{`SELECT * FROM iasql_status`, `SELECT * FROM vpc`, `SELECT iasql_ready('vpc')`, `SELECT * FROM iasql_history('vpc', 1)`,
-		`SELECT * FROM iasql_as_of('vpc', now())`, `SELECT * FROM iasql_as_of(NULL::vpc, now())`, `SELECT * FROM iasql_get_errors()`, `SELECT * FROM iasql_help()`,
-		`SELECT * FROM iasql_get_sql_since()`, `SELECT * FROM iasql_get_sql_for_transaction()`, `SELECT iasql_create_review('a', 'b')`, `SELECT iasql_wait_for_all(10)`,
-		`SELECT iasql_wait_for('vpc', 1, 'true', 10)`, `SELECT iasql_mode_of('vpc', 1)`, `SELECT * FROM iasql_mode_explain('vpc')`, `SELECT * FROM iasql_engines()`,
-		`SELECT * FROM iasql_version()`, `SELECT * FROM iasql_modules_list()`, `SELECT * FROM iasql_modules_installed()`, `SELECT * FROM iasql_preview()`, `SELECT iasql_preview_hash()`} {
+	for _, statement := range []string{`SELECT * FROM iasql_status`, `SELECT * FROM vpc`, `SELECT iasql_ready('vpc')`,
+		`SELECT * FROM iasql_history('vpc', 1)`,
+		`SELECT * FROM iasql_as_of('vpc', now())`, `SELECT * FROM iasql_as_of(NULL::vpc, now())`,
+		`SELECT * FROM iasql_get_errors()`, `SELECT * FROM iasql_help()`,
+		`SELECT * FROM iasql_get_sql_since()`, `SELECT * FROM iasql_get_sql_for_transaction()`,
+		`SELECT iasql_create_review('a', 'b')`, `SELECT iasql_wait_for_all(10)`,
+		`SELECT iasql_wait_for('vpc', 1, 'true', 10)`, `SELECT iasql_mode_of('vpc', 1)`,
+		`SELECT * FROM iasql_mode_explain('vpc')`, `SELECT * FROM iasql_engines()`,
+		`SELECT * FROM iasql_version()`, `SELECT * FROM iasql_modules_list()`,
+		`SELECT * FROM iasql_modules_installed()`, `SELECT * FROM iasql_preview()`, `SELECT iasql_preview_hash()`} {
 		if _, err := w.TryPSQL(reader, statement); err != nil {
 			t.Errorf("a reader: %s: %v", statement, err)
 		}

@@ -25,14 +25,16 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("with nothing to wait for: %s", got)
 	}
 	id := firstLine(w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16') RETURNING id`))
-	if got := w.PSQL(`SELECT iasql_wait_for('vpc', `+id+`, 'vpc_id IS NOT NULL AND state = ''available''', 20)`, `SELECT vpc_id IS NOT NULL FROM vpc WHERE id = `+id); got != "t\nt" {
+	if got := w.PSQL(`SELECT iasql_wait_for('vpc', `+id+`, 'vpc_id IS NOT NULL AND state = ''available''', 20)`,
+		`SELECT vpc_id IS NOT NULL FROM vpc WHERE id = `+id); got != "t\nt" {
 		t.Errorf("wait_for: %s", got)
 	}
 	// The best of several, for the machine is busy with other tests.
 	best := "f"
 	for i := 0; i < 10 && best != "t"; i++ {
 		out := w.PSQL(`UPDATE vpc SET tags = '{"n": "`+strings.Repeat("x", i+1)+`"}' WHERE id = `+id,
-			`SELECT iasql_wait_for_all(20)`, `SELECT clock_timestamp() - max(settled_at) < '100 milliseconds' FROM iasql_audit_log`)
+			`SELECT iasql_wait_for_all(20)`,
+			`SELECT clock_timestamp() - max(settled_at) < '100 milliseconds' FROM iasql_audit_log`)
 		best = out[strings.LastIndex(out, "\n")+1:]
 	}
 	if best != "t" {
@@ -43,21 +45,35 @@ func TestWaiting(t *testing.T) {
 		statements []string
 		says       string
 	}{
-		"own edit, one record": {[]string{`BEGIN`, `UPDATE vpc SET tags = '{"own": "edit"}' WHERE id = ` + id, `SELECT iasql_wait_for('vpc', ` + id + `, 'state = ''none''')`},
+		"own edit, one record": {[]string{`BEGIN`, `UPDATE vpc SET tags = '{"own": "edit"}' WHERE id = ` + id,
+			`SELECT iasql_wait_for('vpc', ` + id + `, 'state = ''none''')`},
 			"IA017: this transaction cannot wait for its own change of record " + id + " of vpc: it is not committed"},
-		"own edit, all": {[]string{`BEGIN`, `SAVEPOINT a`, `UPDATE vpc SET tags = '{"own": "edit"}' WHERE id = ` + id, `SELECT iasql_wait_for_all()`}, "IA017: this transaction cannot wait"},
-		"isolation":     {[]string{`BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT iasql_wait_for_all()`}, "IA018: a repeatable read transaction cannot wait"},
-		"time":          {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'state = ''none''', 0.1)`}, "IA011: record " + id + " of vpc did not meet the condition within 0.1 seconds"},
-		"no table":      {[]string{`SELECT iasql_wait_for('vcp', 1, 'true')`}, "IA006: table vcp is not managed\nHINT:  Did you mean 'vpc'?"},
-		"no record":     {[]string{`SELECT iasql_wait_for('vpc', 4711, 'true')`}, "IA006: table vpc has no record 4711"},
-		"no time":       {[]string{`SELECT iasql_wait_for_all(NULL)`}, "IA007: seconds cannot be NULL"},
-		"whose":         {[]string{`SELECT iasql_wait_for_all(1, 'ours')`}, "IA007: whose cannot be 'ours'\nHINT:  It is 'mine'"},
-		"nobody's":      {[]string{`SELECT iasql_wait_for_all(whose => NULL)`}, "IA007: whose cannot be NULL"},
-		"no condition":  {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, NULL)`}, "IA007: condition cannot be NULL"},
-		"condition":     {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'nonsense')`}, `42703: column "nonsense" does not exist`},
-		"cloud_id":      {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cloud_id IS NOT NULL')`}, "42703: column \"cloud_id\" does not exist\nHINT:  What the cloud calls the object of a record of vpc is in vpc_id."},
-		"a column":      {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cidr_blok IS NOT NULL')`}, "HINT:  Did you mean 'cidr_block'? "},
-		"a cloud's id":  {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'id = ''vpc-0a1b'' ')`}, "22P02: invalid input syntax for type bigint: \"vpc-0a1b\"\nHINT:  A column that refers to a record holds that record's id, which is a number"},
+		"own edit, all": {[]string{`BEGIN`, `SAVEPOINT a`, `UPDATE vpc SET tags = '{"own": "edit"}' WHERE id = ` + id,
+			`SELECT iasql_wait_for_all()`}, "IA017: this transaction cannot wait"},
+		"isolation": {[]string{`BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT iasql_wait_for_all()`},
+			"IA018: a repeatable read transaction cannot wait"},
+		"time": {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'state = ''none''', 0.1)`},
+			"IA011: record " + id + " of vpc did not meet the condition within 0.1 seconds"},
+		"no table": {[]string{`SELECT iasql_wait_for('vcp', 1, 'true')`},
+			"IA006: table vcp is not managed\nHINT:  Did you mean 'vpc'?"},
+		"no record": {[]string{`SELECT iasql_wait_for('vpc', 4711, 'true')`},
+			"IA006: table vpc has no record 4711"},
+		"no time": {[]string{`SELECT iasql_wait_for_all(NULL)`}, "IA007: seconds cannot be NULL"},
+		"whose": {[]string{`SELECT iasql_wait_for_all(1, 'ours')`},
+			"IA007: whose cannot be 'ours'\nHINT:  It is 'mine'"},
+		"nobody's": {[]string{`SELECT iasql_wait_for_all(whose => NULL)`}, "IA007: whose cannot be NULL"},
+		"no condition": {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, NULL)`},
+			"IA007: condition cannot be NULL"},
+		"condition": {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'nonsense')`},
+			`42703: column "nonsense" does not exist`},
+		"cloud_id": {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cloud_id IS NOT NULL')`},
+			"42703: column \"cloud_id\" does not exist\nHINT:  What the cloud calls the object of a record of vpc is " +
+				"in vpc_id."},
+		"a column": {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'cidr_blok IS NOT NULL')`},
+			"HINT:  Did you mean 'cidr_block'? "},
+		"a cloud's id": {[]string{`SELECT iasql_wait_for('vpc', ` + id + `, 'id = ''vpc-0a1b'' ')`},
+			"22P02: invalid input syntax for type bigint: \"vpc-0a1b\"\nHINT:  A column that refers to a record " +
+				"holds that record's id, which is a number"},
 	} {
 		begun := stopwatch.Start()
 		if got := w.Refused(c.statements...); !strings.Contains(got, c.says) {
@@ -70,12 +86,15 @@ func TestWaiting(t *testing.T) {
 	w.Settled()
 
 	// Two that fail for good, and one that does not: both are named, at once.
-	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT ` + id + `, c FROM unnest('{192.168.1.0/24,192.168.2.0/24,10.1.1.0/24}'::cidr[]) c`)
+	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT ` + id +
+		`, c FROM unnest('{192.168.1.0/24,192.168.2.0/24,10.1.1.0/24}'::cidr[]) c`)
 	w.Becomes(10*time.Second, "2", `SELECT count(*) FROM iasql_status WHERE state = 'CreatingFailed' AND review`)
 	begun := stopwatch.Start()
 	got := w.Refused(`SELECT iasql_wait_for_all()`)
-	if !strings.Contains(got, "IA012: 2 records have failed:") || strings.Count(got, " of subnet: CreatingFailed: ") != 2 ||
-		!strings.Contains(got, "InvalidSubnet.Range") || !strings.Contains(got, "TABLE NAME:  subnet") || !strings.Contains(got, "iasql_retry") {
+	if !strings.Contains(got, "IA012: 2 records have failed:") ||
+		strings.Count(got, " of subnet: CreatingFailed: ") != 2 ||
+		!strings.Contains(got, "InvalidSubnet.Range") || !strings.Contains(got, "TABLE NAME:  subnet") ||
+		!strings.Contains(got, "iasql_retry") {
 		t.Errorf("failures: %s", got)
 	}
 	if took := begun.Took(); took > 10*time.Second {
@@ -95,7 +114,8 @@ func TestWaiting(t *testing.T) {
 		t.Errorf("retry: %s", got)
 	}
 	w.PSQL(`DELETE FROM subnet WHERE cidr_block <<= '192.168.0.0/16'`)
-	if got := w.PSQL(`SELECT iasql_wait_for_all(20)`, `SELECT iasql_ready()`, `SELECT count(*) FROM iasql_get_errors()`); got != "t\nt\n0" {
+	if got := w.PSQL(`SELECT iasql_wait_for_all(20)`, `SELECT iasql_ready()`,
+		`SELECT count(*) FROM iasql_get_errors()`); got != "t\nt\n0" {
 		t.Errorf("after they were deleted: %s", got)
 	}
 
@@ -103,7 +123,8 @@ func TestWaiting(t *testing.T) {
 	w.Admin(`INSERT INTO aws_identity_allowed (profile) VALUES ('there-is-no-such-profile')`)
 	w.PSQL(`INSERT INTO aws_account (name, profile) VALUES ('nobody', 'there-is-no-such-profile')`)
 	w.Eventually(20*time.Second, "an error of account nobody", func() bool {
-		return strings.Contains(w.PSQL(`SELECT table_name, message FROM iasql_get_errors() WHERE record_id IS NULL`), "nobody")
+		return strings.Contains(w.PSQL(`SELECT table_name, message FROM iasql_get_errors() WHERE record_id IS NULL`),
+			"nobody")
 	})
 	w.PSQL(`DELETE FROM aws_account WHERE name = 'nobody'`)
 	w.Becomes(5*time.Second, "0", `SELECT count(*) FROM iasql_get_errors() WHERE record_id IS NULL`)
@@ -115,7 +136,8 @@ func TestWaitingForOnesOwn(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_vpc")
 	other := w.Login("other", "iasql_user")
-	id := firstLine(w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16') RETURNING id`, `SELECT iasql_wait_for_all(20)`))
+	id := firstLine(w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16') RETURNING id`,
+		`SELECT iasql_wait_for_all(20)`))
 	if _, err := w.TryPSQL(other, `INSERT INTO subnet (vpc_id, cidr_block) VALUES (`+id+`, '192.168.1.0/24')`); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +155,8 @@ func TestWaitingForOnesOwn(t *testing.T) {
 	if got := w.Refused(`SELECT iasql_wait_for_all(20, 'all')`); !strings.Contains(got, "IA012: 1 record has failed:") || !strings.Contains(got, " of subnet: CreatingFailed: ") {
 		t.Errorf("with 'all': %s", got)
 	}
-	if _, err := w.TryPSQL(other, `SELECT iasql_wait_for_all(20)`); err == nil || !strings.Contains(err.Error(), "IA012: 1 record has failed:") {
+	if _, err := w.TryPSQL(other, `SELECT iasql_wait_for_all(20)`); err == nil ||
+		!strings.Contains(err.Error(), "IA012: 1 record has failed:") {
 		t.Errorf("whose it is: %v", err)
 	}
 	// A record that both have changed is both's.
@@ -210,7 +233,8 @@ func TestWaitingTells(t *testing.T) {
 	})
 	w.PSQL(`INSERT INTO queue (name) VALUES ('never'), ('made')`)
 	got := w.Refused(`SELECT iasql_wait_for_all(12)`)
-	if !strings.Contains(got, "IA011: 1 change was not settled within 12 seconds:\nrecord 1 of queue: Creating: ") || !strings.Contains(got, "out of order") {
+	if !strings.Contains(got, "IA011: 1 change was not settled within 12 seconds:\nrecord 1 of queue: Creating: ") ||
+		!strings.Contains(got, "out of order") {
 		t.Errorf("waiting in vain says %s", got)
 	}
 	// One of the two may have been made before the wait began.
@@ -225,7 +249,8 @@ func TestWaitingTells(t *testing.T) {
 	w.Settled()
 
 	w.PSQL(`UPDATE iasql_settings SET value = 'ask' WHERE name = 'drift'`)
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'made'`), "--attributes", "DelaySeconds=7")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'made'`),
+		"--attributes", "DelaySeconds=7")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Becomes(30*time.Second, "1", `SELECT count(*) FROM iasql_status WHERE review`)
 	if got := w.PSQL(`SELECT iasql_wait_for_all(30)`); got != "f" {

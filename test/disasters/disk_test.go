@@ -29,7 +29,8 @@ func TestDiskFull(t *testing.T) {
 				if !c.wal {
 					s.stop()
 					wal, elsewhere := filepath.Join(s.data, "pg_wal"), filepath.Join(directory(t), "wal")
-					if out, err := exec.Command("sh", "-c", `cp -a "$1" "$2" && rm -r "$1" && ln -s "$2" "$1"`, "sh", wal, elsewhere).CombinedOutput(); err != nil {
+					if out, err := exec.Command("sh", "-c", `cp -a "$1" "$2" && rm -r "$1" && ln -s "$2" "$1"`, "sh",
+						wal, elsewhere).CombinedOutput(); err != nil {
 						t.Fatalf("%v: %s", err, out)
 					}
 					s.start()
@@ -37,7 +38,8 @@ func TestDiskFull(t *testing.T) {
 				w := s.newWorld()
 				engine := w.Serve()
 				w.Install([]string{"us-east-1"}, "aws_sqs", "aws_vpc")
-				w.PSQL(`INSERT INTO queue (name) VALUES ('kept'), ('goes')`, `INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`)
+				w.PSQL(`INSERT INTO queue (name) VALUES ('kept'), ('goes')`,
+					`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`)
 				w.Settled()
 				w.Admin(`CHECKPOINT`)
 
@@ -50,7 +52,8 @@ func TestDiskFull(t *testing.T) {
 				for n := 0; n < 60 && (said == "" || n < 15); n++ {
 					name := fmt.Sprintf("full-%02d", n)
 					// Much at once, so that a table has to grow.
-					if _, err := w.TryPSQL(w.UserURL, `INSERT INTO queue (name, tags) VALUES ('`+name+`', (SELECT jsonb_object_agg('k' || i, repeat(md5(i::text), 6)) FROM generate_series(1, 40) i))`); err == nil {
+					if _, err := w.TryPSQL(w.UserURL, `INSERT INTO queue (name, tags) VALUES ('`+name+
+						`', (SELECT jsonb_object_agg('k' || i, repeat(md5(i::text), 6)) FROM generate_series(1, 40) i))`); err == nil {
 						want = append(want, name)
 					} else {
 						doubtful[name] = true
@@ -65,7 +68,8 @@ func TestDiskFull(t *testing.T) {
 					alive = false
 				default:
 				}
-				t.Logf("%d edits went through, the server is alive: %t; the last of %d refusals: %.200s", len(want)-2, alive, len(doubtful), said)
+				t.Logf("%d edits went through, the server is alive: %t; the last of %d refusals: %.200s", len(want)-2,
+					alive, len(doubtful), said)
 				if len(doubtful) == 0 || !c.wal && (!alive || !strings.Contains(said, "No space left on device")) {
 					t.Errorf("with a full disk, alive: %t, edits were told %q\n%s", alive, said, s.log)
 				}
@@ -85,7 +89,8 @@ func TestDiskFull(t *testing.T) {
 						break
 					}
 				}
-				w.PSQL(`DELETE FROM queue WHERE name = 'goes'`, `INSERT INTO queue (name) VALUES ('after')`, `INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`)
+				w.PSQL(`DELETE FROM queue WHERE name = 'goes'`, `INSERT INTO queue (name) VALUES ('after')`,
+					`INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`)
 				w.PSQL(`SELECT iasql_sync_now()`)
 				w.Settled()
 				want = append(want, "after")

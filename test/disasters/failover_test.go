@@ -51,7 +51,8 @@ func edit(w *harness.World, url string) *editor {
 			}
 			name, list, statement := fmt.Sprintf("load-%03d", n), &e.queues, `INSERT INTO queue (name) VALUES ($1)`
 			if n%5 == 4 && len(e.vpcs) < 4 {
-				name, list, statement = fmt.Sprintf("10.%d.0.0/16", n), &e.vpcs, `INSERT INTO vpc (cidr_block) VALUES ($1::text::cidr)`
+				name, list, statement = fmt.Sprintf("10.%d.0.0/16", n), &e.vpcs,
+					`INSERT INTO vpc (cidr_block) VALUES ($1::text::cidr)`
 			}
 			if _, err = conn.Exec(ctx, statement, name); err != nil {
 				e.doubtful[name] = true // it may have been committed all the same
@@ -76,7 +77,8 @@ func (e *editor) end() {
 	e.done.Wait()
 }
 
-// TestSynchronousFailover: where a commit waits for a standby, nothing is lost with the primary, and an engine that was there
+// TestSynchronousFailover: where a commit waits for a standby, nothing is lost with the primary, and an engine that was
+// there
 // before asks nothing.
 func TestSynchronousFailover(t *testing.T) {
 	each(t, true, func(t *testing.T, pg programs) {
@@ -88,7 +90,8 @@ func TestSynchronousFailover(t *testing.T) {
 		withStandby(w, primary, standby)
 		engine := w.Serve()
 		w.Install([]string{"us-east-1"}, "aws_sqs", "aws_vpc")
-		w.PSQL(`INSERT INTO queue (name) VALUES ('before'), ('goes')`, `INSERT INTO vpc (cidr_block) VALUES ('10.250.0.0/16')`)
+		w.PSQL(`INSERT INTO queue (name) VALUES ('before'), ('goes')`,
+			`INSERT INTO vpc (cidr_block) VALUES ('10.250.0.0/16')`)
 		w.Settled()
 		w.PSQL(`DELETE FROM queue WHERE name = 'goes'`)
 		w.Settled()
@@ -101,7 +104,8 @@ func TestSynchronousFailover(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		load.end()
 		if load.broken == 0 || len(load.queues) < 10 || len(load.vpcs) == 0 {
-			t.Fatalf("the load has not met the failover: %d broken, %d queues, %d VPCs", load.broken, len(load.queues), len(load.vpcs))
+			t.Fatalf("the load has not met the failover: %d broken, %d queues, %d VPCs", load.broken, len(load.queues),
+				len(load.vpcs))
 		}
 		t.Logf("%d queues, %d VPCs, %d times no answer", len(load.queues), len(load.vpcs), load.broken)
 		// Functions that ask the engine find the new server, too.
@@ -134,7 +138,8 @@ func TestSynchronousFailover(t *testing.T) {
 	})
 }
 
-// TestAsynchronousFailover: commits that a standby never got are gone with the primary, but what they asked for is in the
+// TestAsynchronousFailover: commits that a standby never got are gone with the primary, but what they asked for is in
+// the
 // cloud. Nothing of it is destroyed or made again; the system asks.
 func TestAsynchronousFailover(t *testing.T) {
 	each(t, false, func(t *testing.T, pg programs) {
@@ -146,10 +151,13 @@ func TestAsynchronousFailover(t *testing.T) {
 		withStandby(w, primary, standby)
 		w.Serve()
 		w.Install([]string{"us-east-1"}, "aws_sqs", "aws_vpc")
-		w.Admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`) // a creation of then may just not be seen
-		w.PSQL(`INSERT INTO queue (name) VALUES ('kept'), ('kept2'), ('kept3'), ('changed'), ('deleted')`, `INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`)
+		// a creation of then may just not be seen
+		w.Admin(`UPDATE iasql_settings SET value = '5 seconds' WHERE name = 'consistency_window'`)
+		w.PSQL(`INSERT INTO queue (name) VALUES ('kept'), ('kept2'), ('kept3'), ('changed'), ('deleted')`,
+			`INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`)
 		w.Settled()
-		// In the last that the standby gets, one creation is under way, and other edits are pending. All of it is done after that.
+		// In the last that the standby gets, one creation is under way, and other edits are pending. All of it is done
+		// after that.
 		reached, release := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
@@ -166,7 +174,8 @@ func TestAsynchronousFailover(t *testing.T) {
 		})
 		w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.2.0.0/16')`)
 		<-reached
-		w.PSQL(`INSERT INTO queue (name) VALUES ('pending')`, `INSERT INTO vpc (cidr_block) VALUES ('10.4.0.0/16')`, `DELETE FROM queue WHERE name = 'kept3'`)
+		w.PSQL(`INSERT INTO queue (name) VALUES ('pending')`, `INSERT INTO vpc (cidr_block) VALUES ('10.4.0.0/16')`,
+			`DELETE FROM queue WHERE name = 'kept3'`)
 		primary.until("t", `SELECT coalesce(bool_and(replay_lsn >= pg_current_wal_lsn()), false) FROM pg_stat_replication`)
 		standby.exec("postgres", `ALTER SYSTEM SET primary_conninfo = ''`, `SELECT pg_reload_conf()`)
 		primary.until("0", `SELECT count(*) FROM pg_stat_replication`)
@@ -174,7 +183,8 @@ func TestAsynchronousFailover(t *testing.T) {
 		w.PSQL(`INSERT INTO queue (name) VALUES ('lost')`, `INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`,
 			`UPDATE queue SET delay_seconds = 9 WHERE name = 'changed'`, `DELETE FROM queue WHERE name = 'deleted'`)
 		w.Settled()
-		wantQueues, wantVPCs := []string{"changed", "kept", "kept2", "lost", "pending"}, []string{"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"}
+		wantQueues, wantVPCs := []string{"changed", "kept", "kept2", "lost", "pending"},
+			[]string{"10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"}
 		equal(w, wantQueues, wantVPCs)
 		// Made anew with what the standby does not know: its pending deletion is not about this one.
 		time.Sleep(1100 * time.Millisecond) // creation times of queues are whole seconds
@@ -207,7 +217,8 @@ func TestAsynchronousFailover(t *testing.T) {
 				t.Errorf("%q is not in the list:\n%s", wants, list)
 			}
 		}
-		// As docs/operating.md says: of this VPC there is an object already, which has a row of its own by now. The creation that
+		// As docs/operating.md says: of this VPC there is an object already, which has a row of its own by now. The
+		// creation that
 		// was under way is found by its tag.
 		w.PSQL(`DELETE FROM vpc WHERE cidr_block = '10.4.0.0/16' AND vpc_id IS NULL`)
 		w.Admin(`SELECT iasql_confirm('restored')`)
@@ -215,7 +226,10 @@ func TestAsynchronousFailover(t *testing.T) {
 		// Of the queue that was made anew a person decides.
 		w.Becomes(time.Minute, "0", `SELECT count(*) FROM iasql_audit_log l WHERE NOT settled AND NOT EXISTS (SELECT FROM iasql_status s WHERE s.table_name = l.table_name AND s.record_id = l.record_id AND s.review)`)
 		if got := w.PSQL(`SELECT count(*) FROM iasql_conflicts WHERE resolved IS NULL AND NOT closed AND table_name = 'queue'`); got != "1" {
-			t.Errorf("%s conflicts: %s", got, w.PSQL(`SELECT iasql_status FROM iasql_status WHERE state <> 'Present'`, `SELECT iasql_audit_log FROM iasql_audit_log WHERE table_name = 'queue' AND record_id = 3`, `SELECT * FROM iasql_calls LIMIT 20`, `SELECT * FROM iasql_conflicts`))
+			t.Errorf("%s conflicts: %s", got,
+				w.PSQL(`SELECT iasql_status FROM iasql_status WHERE state <> 'Present'`,
+					`SELECT iasql_audit_log FROM iasql_audit_log WHERE table_name = 'queue' AND record_id = 3`,
+					`SELECT * FROM iasql_calls LIMIT 20`, `SELECT * FROM iasql_conflicts`))
 		}
 		w.PSQL(`UPDATE iasql_conflicts SET resolved = 'cloud' WHERE resolved IS NULL AND NOT closed`)
 		w.Becomes(time.Minute, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)

@@ -29,7 +29,8 @@ func login(t *testing.T, of string) string {
 	return u.User.Username()
 }
 
-// pooler starts a PgBouncer in front of a server, with one session for each login, and returns the user's URL through it.
+// pooler starts a PgBouncer in front of a server, with one session for each login, and returns the user's URL through
+// it.
 func pooler(t *testing.T, s *server, w *harness.World, settings ...string) string {
 	t.Helper()
 	program, err := exec.LookPath("pgbouncer")
@@ -59,7 +60,10 @@ func pooler(t *testing.T, s *server, w *harness.World, settings ...string) strin
 	}{
 		"pgbouncer": {string(text), 0o755},
 		"users":     {fmt.Sprintf("%q \"secret\"\n", login(t, w.UserURL)), 0o644},
-		"pgbouncer.ini": {fmt.Sprintf("[databases]\niasql = host=127.0.0.1 port=%d pool_size=1\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = %s\nserver_tls_sslmode = disable\n%s\n",
+		"pgbouncer.ini": {fmt.Sprintf(
+			"[databases]\niasql = host=127.0.0.1 port=%d pool_size=1\n[pgbouncer]\nlisten_addr = "+
+				"127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = "+
+				"%s\nserver_tls_sslmode = disable\n%s\n",
 			s.port, port, filepath.Join(dir, "users"), strings.Join(settings, "\n")), 0o644},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(file.text), file.mode); err != nil { // #nosec G306 -- a program, and a password of this test
@@ -172,7 +176,8 @@ func TestPgBouncer(t *testing.T) {
 		if told := d.do(`INSERT INTO queue (name) VALUES ('transaction3')`); strings.Count(told, "staged in batch") != 1 || !strings.Contains(told, "two") {
 			t.Errorf("the client that got into the batch was told: %q", told)
 		}
-		if told := d.do(`BEGIN`, `UPDATE queue SET delay_seconds = 5 WHERE name = 'transaction3'`, `UPDATE queue SET delay_seconds = 6 WHERE name = 'transaction3'`, `COMMIT`); strings.Count(told, "staged in") != 1 {
+		if told := d.do(`BEGIN`, `UPDATE queue SET delay_seconds = 5 WHERE name = 'transaction3'`,
+			`UPDATE queue SET delay_seconds = 6 WHERE name = 'transaction3'`, `COMMIT`); strings.Count(told, "staged in") != 1 {
 			t.Errorf("of two changes in a transaction it was told: %q", told)
 		}
 		open("two 2")
@@ -182,7 +187,8 @@ func TestPgBouncer(t *testing.T) {
 		c.do(`CALL iasql_join('two')`, `CALL iasql_commit()`)
 		w.Settled()
 		// Who says that only the transaction is to work in the batch leaves nobody in it.
-		c.do(`BEGIN`, `CALL iasql_begin('local', local => true)`, `INSERT INTO queue (name) VALUES ('transaction4')`, `COMMIT`)
+		c.do(`BEGIN`, `CALL iasql_begin('local', local => true)`, `INSERT INTO queue (name) VALUES ('transaction4')`,
+			`COMMIT`)
 		if told := d.do(`INSERT INTO queue (name) VALUES ('transaction5')`); strings.Contains(told, "staged") {
 			t.Errorf("the next client is in the first one's batch: %s", told)
 		}
@@ -200,10 +206,13 @@ func TestPgBouncer(t *testing.T) {
 		}
 		e.do(`BEGIN`, `CALL iasql_join('three')`, `INSERT INTO queue (name) VALUES ('reset3')`, `COMMIT`)
 		open("three 2")
-		f.do(`BEGIN`, `CALL iasql_join('three')`, `UPDATE queue SET delay_seconds = 3 WHERE name = 'reset1'`, `CALL iasql_commit()`, `COMMIT`) // deferred
+		// deferred
+		f.do(`BEGIN`, `CALL iasql_join('three')`, `UPDATE queue SET delay_seconds = 3 WHERE name = 'reset1'`,
+			`CALL iasql_commit()`, `COMMIT`)
 		w.Settled()
 		open("")
-		equal(w, []string{"reset1", "reset2", "reset3", "session1", "session2", "session3", "transaction1", "transaction2", "transaction3", "transaction4", "transaction5"}, nil)
+		equal(w, []string{"reset1", "reset2", "reset3", "session1", "session2", "session3", "transaction1",
+			"transaction2", "transaction3", "transaction4", "transaction5"}, nil)
 		if got := delay(w, "transaction3"); got != "6" {
 			t.Errorf("transaction3 has a delay of %s", got)
 		}

@@ -30,7 +30,8 @@ var everyVersion = flag.Bool("every-version", false, "do every test with each ve
 
 func TestMain(m *testing.M) {
 	if os.Getenv("IASQL_TEST_DISASTERS") == "" {
-		fmt.Println("not run: servers that fail over and are restored take minutes and a quiet machine; make test-disasters runs them")
+		fmt.Println("not run: servers that fail over and are restored take minutes and a quiet machine; make " +
+			"test-disasters runs them")
 		os.Exit(0)
 	}
 	// Clusters of earlier runs.
@@ -140,7 +141,8 @@ var asOwner = sync.OnceValue(func() *syscall.SysProcAttr {
 		if u, err := user.Lookup(name); err == nil {
 			uid, _ := strconv.Atoi(u.Uid)
 			gid, _ := strconv.Atoi(u.Gid)
-			return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}} // #nosec G115 -- ids of the system
+			return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
+				Gid: uint32(gid)}} // #nosec G115 -- ids of the system
 		}
 	}
 	return nil
@@ -216,7 +218,8 @@ func emptyCluster(t *testing.T, pg programs, data string) {
 		t.Fatal(err)
 	}
 	own(t, password)
-	pg.run(t, "initdb", "-D", data, "-U", "postgres", "--pwfile="+password, "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions")
+	pg.run(t, "initdb", "-D", data, "-U", "postgres", "--pwfile="+password, "--auth=scram-sha-256", "--encoding=UTF8",
+		"--locale=C.UTF-8", "--no-sync", "--no-instructions")
 }
 
 // migrated returns a stopped cluster whose database this version's engine has migrated.
@@ -269,7 +272,8 @@ func (s *server) tryStart() error {
 		_ = l.Close()
 	}
 	s.log = &harness.Buffer{}
-	args := []string{"-D", s.data, "-c", "listen_addresses=127.0.0.1", "-c", "port=" + strconv.Itoa(s.port), "-c", "unix_socket_directories=", "-c", "timezone=UTC",
+	args := []string{"-D", s.data, "-c", "listen_addresses=127.0.0.1", "-c", "port=" + strconv.Itoa(s.port), "-c",
+		"unix_socket_directories=", "-c", "timezone=UTC",
 		"-c", "fsync=off", "-c", "max_connections=100", "-c", "max_worker_processes=8", "-c", "wal_keep_size=256MB"}
 	for _, setting := range s.args {
 		args = append(args, "-c", setting)
@@ -408,7 +412,8 @@ func (s *server) newWorld() *harness.World {
 func withStandby(w *harness.World, primary, standby *server) {
 	for _, u := range []*string{&w.AdminURL, &w.EngineURL, &w.UserURL} {
 		one := fmt.Sprintf("127.0.0.1:%d", primary.port)
-		*u = strings.Replace(*u, one, fmt.Sprintf("%s,127.0.0.1:%d", one, standby.port), 1) + "&target_session_attrs=read-write"
+		*u = strings.Replace(*u, one, fmt.Sprintf("%s,127.0.0.1:%d", one, standby.port), 1) +
+			"&target_session_attrs=read-write"
 	}
 }
 
@@ -455,7 +460,8 @@ func vpcs(w *harness.World) []string {
 func delay(w *harness.World, name string) string {
 	w.Helper()
 	u := w.CLI("sqs", "get-queue-url", "--queue-name", name)["QueueUrl"].(string)
-	return w.CLI("sqs", "get-queue-attributes", "--queue-url", u, "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)["DelaySeconds"].(string)
+	return w.CLI("sqs", "get-queue-attributes", "--queue-url", u, "--attribute-names",
+		"DelaySeconds")["Attributes"].(map[string]any)["DelaySeconds"].(string)
 }
 
 // equal fails the test unless the tables show what the account has: these queues and VPCs, and no other.
@@ -468,8 +474,10 @@ func equal(w *harness.World, wantQueues, wantVPCs []string) {
 		want, cloud     []string
 		inTables, query string
 	}{
-		{"queues", wantQueues, queues(w), "", `SELECT coalesce(string_agg(name, ' ' ORDER BY name COLLATE "C"), '') FROM queue`},
-		{"VPCs", wantVPCs, vpcs(w), "", `SELECT coalesce(string_agg(cidr_block::text, ' ' ORDER BY cidr_block::text COLLATE "C"), '') FROM vpc WHERE is_default IS NOT TRUE`},
+		{"queues", wantQueues, queues(w), "",
+			`SELECT coalesce(string_agg(name, ' ' ORDER BY name COLLATE "C"), '') FROM queue`},
+		{"VPCs", wantVPCs, vpcs(w), "",
+			`SELECT coalesce(string_agg(cidr_block::text, ' ' ORDER BY cidr_block::text COLLATE "C"), '') FROM vpc WHERE is_default IS NOT TRUE`},
 	} {
 		want := strings.Join(c.want, " ")
 		if got := strings.Join(c.cloud, " "); got != want {

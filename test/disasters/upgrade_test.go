@@ -12,7 +12,8 @@ import (
 	"iasql/internal/test/harness"
 )
 
-// TestRollingUpgrade: an engine of an earlier version works on, and users edit, while this version migrates their database.
+// TestRollingUpgrade: an engine of an earlier version works on, and users edit, while this version migrates their
+// database.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	built, _ := filepath.Glob("../../.cache/engine-*")

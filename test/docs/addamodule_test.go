@@ -43,7 +43,8 @@ func TestAddAModule(t *testing.T) {
 	}
 	run(t, root, flags[1:], "go", strings.Fields(get[1])...)
 	// Vet goes into the folders of packages, and the overlay's are none.
-	out := run(t, root, flags, "go", "test", "-vet=off", "-count=1", "-v", "./test/conformance", "-run", "TestConformance/aws_resource_groups$")
+	out := run(t, root, flags, "go", "test", "-vet=off", "-count=1", "-v", "./test/conformance", "-run",
+		"TestConformance/aws_resource_groups$")
 	if !strings.Contains(out, "--- PASS: TestConformance/aws_resource_groups/") || strings.Contains(out, "--- SKIP") {
 		t.Errorf("the new table was not put through the conformance suite:\n%s", out)
 	}
@@ -97,7 +98,8 @@ func follow(t *testing.T, root, text string) string {
 	}
 	dir, replace := t.TempDir(), map[string]string{}
 	for path, text := range content {
-		if _, err := os.Stat(filepath.Join(root, path)); err == nil && !strings.Contains(text, "awsresourcegroups") && !strings.Contains(text, "awsResourceGroups") {
+		if _, err := os.Stat(filepath.Join(root, path)); err == nil && !strings.Contains(text, "awsresourcegroups") &&
+			!strings.Contains(text, "awsResourceGroups") {
 			t.Errorf("%s is there already", path)
 		}
 		copied := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))

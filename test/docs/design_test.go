@@ -73,7 +73,8 @@ func TestDesignNamesWhatIsThere(t *testing.T) {
 			known[w] = true
 		}
 	})
-	name := regexp.MustCompile("`([A-Za-z_][\\w./]*)(?:\\(\\))?`") // iasql_wait_for_all(), State.Identity, sql/internal/vault.sql
+	// iasql_wait_for_all(), State.Identity, sql/internal/vault.sql
+	name := regexp.MustCompile("`([A-Za-z_][\\w./]*)(?:\\(\\))?`")
 	for _, m := range name.FindAllStringSubmatch(read(t, filepath.Join(root, design)), -1) {
 		for _, w := range word.FindAllString(m[1], -1) {
 			if !known[w] {
@@ -187,7 +188,8 @@ func TestDesignIsCited(t *testing.T) {
 	for _, r := range rules {
 		switch says := uncited.MatchString(r.text); {
 		case !cited[r.number] && !says:
-			t.Errorf("no code and no test cites R%d; cite it where it is kept, or say in %s why not (\"- No comment in the code cites this rule…\")", r.number, design)
+			t.Errorf("no code and no test cites R%d; cite it where it is kept, or say in %s why not (\"- No comment "+
+				"in the code cites this rule…\")", r.number, design)
 		case cited[r.number] && says:
 			t.Errorf("%s says that nothing cites R%d, and something does: take the sentence out", design, r.number)
 		}
@@ -261,7 +263,8 @@ func walk(t *testing.T, root string, endings []string, each func(path, text stri
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if path != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "testdata" || name == "vendor") {
+			if path != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "testdata" ||
+				name == "vendor") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -29,7 +29,9 @@ type ended struct {
 func run(w *harness.World, env []string, args ...string) ended {
 	w.Helper()
 	cmd := exec.CommandContext(w.Context(), harness.Engine(), append([]string{"doctor"}, args...)...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") || strings.HasPrefix(kv, "DATABASE_URL=") })
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		return strings.HasPrefix(kv, "AWS_") || strings.HasPrefix(kv, "DATABASE_URL=")
+	})
 	cmd.Env = append(append(cmd.Env, w.AWS.Env()...), "AWS_ENDPOINT_URL="+w.Endpoint)
 	cmd.Env = append(cmd.Env, env...)
 	var out, failures bytes.Buffer
@@ -46,7 +48,9 @@ func TestAccountAlone(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
 	got := run(w, nil, "--regions", "us-east-1", "--modules", "aws_sqs,aws_vpc")
-	for _, part := range []string{"skipped  connection: no --database-url", "ok       credentials: from EnvConfigCredentials", "as user", "ok       aws_vpc: readable: ", "Go on: no failures"} {
+	for _, part := range []string{"skipped  connection: no --database-url",
+		"ok       credentials: from EnvConfigCredentials", "as user", "ok       aws_vpc: readable: ",
+		"Go on: no failures"} {
 		if !strings.Contains(got.out, part) {
 			t.Errorf("it does not say %q", part)
 		}
@@ -55,10 +59,12 @@ func TestAccountAlone(t *testing.T) {
 		t.Errorf("ends with %d:\n%s\n%s", got.code, got.out, got.errors)
 	}
 	// Who the account is, is for the person at the terminal, not for the report.
-	if !strings.Contains(got.errors, "doctor: logged in as arn:aws:") || strings.Contains(got.out, w.AWS.ID) || strings.Contains(got.out, w.AWS.AccessKeyID) {
+	if !strings.Contains(got.errors, "doctor: logged in as arn:aws:") || strings.Contains(got.out, w.AWS.ID) ||
+		strings.Contains(got.out, w.AWS.AccessKeyID) {
 		t.Errorf("progress:\n%s\nreport:\n%s", got.errors, got.out)
 	}
-	if got := run(w, nil, "--only", "database"); got.code != 1 || !strings.Contains(got.errors, "missing flag: --database-url") {
+	if got := run(w, nil, "--only", "database"); got.code != 1 ||
+		!strings.Contains(got.errors, "missing flag: --database-url") {
 		t.Errorf("no database, and only that: %+v", got)
 	}
 }
@@ -87,7 +93,8 @@ func TestFailureAsJSON(t *testing.T) {
 	if c := r.Check("database.login"); c == nil || c.Status != report.Failure {
 		t.Errorf("the superuser's login: %+v", c)
 	}
-	if c := r.Check("module.aws_sqs"); c == nil || c.Status != report.Failure || !strings.Contains(strings.Join(c.Details, "\n"), "sqs:ListQueues lacks") {
+	if c := r.Check("module.aws_sqs"); c == nil || c.Status != report.Failure ||
+		!strings.Contains(strings.Join(c.Details, "\n"), "sqs:ListQueues lacks") {
 		t.Errorf("the denied module: %+v", c)
 	}
 	var members map[string]any
@@ -109,10 +116,12 @@ func TestFailureAsJSON(t *testing.T) {
 func TestAccountOfTheTable(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, []string{"us-east-1"})
-	w.PSQL(`UPDATE aws_account SET access_key_id = '` + w.AWS.AccessKeyID + `', secret_access_key = '` + w.AWS.SecretAccessKey + `'`)
+	w.PSQL(`UPDATE aws_account SET access_key_id = '` + w.AWS.AccessKeyID + `', secret_access_key = '` +
+		w.AWS.SecretAccessKey + `'`)
 	env := []string{"DATABASE_URL=" + w.EngineURL, "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY="}
 	got := run(w, env, "--account", "default", "--regions", "us-east-1", "--modules", "aws_sqs")
-	for _, part := range []string{"ok       credentials: from StaticCredentials", "ok       login: a plain member of iasql_engine", "ok       aws_sqs: readable"} {
+	for _, part := range []string{"ok       credentials: from StaticCredentials",
+		"ok       login: a plain member of iasql_engine", "ok       aws_sqs: readable"} {
 		if !strings.Contains(got.out, part) {
 			t.Errorf("it does not say %q:\n%s\n%s", part, got.out, got.errors)
 		}

@@ -14,7 +14,8 @@ func together(t *testing.T, modules ...string) (*harness.World, *faultproxy.Prox
 	t.Helper()
 	w, proxy := world(t)
 	w.Serve()
-	w.Admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.Install([]string{"us-east-1"}, modules...)
 	return w, proxy
 }
@@ -25,7 +26,9 @@ func counted(t *testing.T, w *harness.World, proxy *faultproxy.Proxy, statement 
 	t.Helper()
 	before := proxy.Counts()
 	w.PSQL(statement)
-	w.Eventually(90*time.Second, statement+" to be done", func() bool { return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" })
+	w.Eventually(90*time.Second, statement+" to be done", func() bool {
+		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0"
+	})
 	made := map[string]int{}
 	for action, n := range proxy.Counts() {
 		for _, part := range of {
@@ -81,7 +84,8 @@ func TestRulesAndTagsTogether(t *testing.T) {
 	for _, c := range []struct{ statement, call string }{
 		{`INSERT INTO security_group_rule (security_group_id, is_egress, ip_protocol, from_port, to_port, cidr_ipv4)
 			SELECT id, i % 2 = 0, 'tcp', 1000 + i, 1000 + i, '10.0.0.0/8' FROM security_group, generate_series(1, 60) i WHERE group_name = 'economy'`, "AuthorizeSecurityGroup"},
-		{`UPDATE security_group_rule SET tags = '{"team": "web", "env": "test"}' WHERE from_port BETWEEN 1001 AND 1060`, "CreateTags"},
+		{`UPDATE security_group_rule SET tags = '{"team": "web", "env": "test"}' WHERE from_port BETWEEN 1001 AND 1060`,
+			"CreateTags"},
 		{`UPDATE security_group_rule SET tags = tags - 'env' WHERE from_port BETWEEN 1001 AND 1060`, "DeleteTags"},
 		{`DELETE FROM` + rules, "RevokeSecurityGroup"},
 	} {

@@ -17,8 +17,10 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // every are the modules that most accounts are looked at with.
 var every = []string{
-	"aws_account", "aws_acm", "aws_cloudwatch", "aws_dynamo", "aws_ec2", "aws_ec2_metadata", "aws_ecr", "aws_ecs_fargate", "aws_elb", "aws_iam",
-	"aws_lambda", "aws_rds", "aws_route53", "aws_s3", "aws_secrets_manager", "aws_security_group", "aws_sns", "aws_sqs", "aws_vpc",
+	"aws_account", "aws_acm", "aws_cloudwatch", "aws_dynamo", "aws_ec2", "aws_ec2_metadata", "aws_ecr",
+	"aws_ecs_fargate", "aws_elb", "aws_iam",
+	"aws_lambda", "aws_rds", "aws_route53", "aws_s3", "aws_secrets_manager", "aws_security_group", "aws_sns",
+	"aws_sqs", "aws_vpc",
 }
 
 // world starts an engine whose calls are counted.
@@ -66,7 +68,9 @@ func TestQuietAccount(t *testing.T) {
 			t.Errorf("%s costs %d calls, more than %d: %s", what, n, most, list)
 		}
 	}
-	count("an install", 1000, func() { w.PSQL(fmt.Sprintf(`SELECT * FROM iasql_install('%s')`, strings.Join(every, "','"))) })
+	count("an install", 1000, func() {
+		w.PSQL(fmt.Sprintf(`SELECT * FROM iasql_install('%s')`, strings.Join(every, "','")))
+	})
 	regions, err := strconv.Atoi(w.PSQL(`SELECT count(*) FROM aws_regions WHERE is_enabled`))
 	if err != nil || regions < 20 {
 		t.Fatalf("%d regions: %v", regions, err)
@@ -80,7 +84,8 @@ func TestQuietAccount(t *testing.T) {
 		}
 	}
 	const minute = 1500 * time.Millisecond
-	w.Admin(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'max_staleness'`, int(10*minute/time.Second)),
+	w.Admin(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'max_staleness'`,
+		int(10*minute/time.Second)),
 		`UPDATE iasql_internal.listing SET changed = changed - interval '1 day'`)
 	count("twelve quiet minutes", 12*150, func() {
 		for range 12 {

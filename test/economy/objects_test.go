@@ -71,36 +71,54 @@ func kinds(a testaws.Account, role string) []kind {
 			return err
 		}, 1, []string{"ListQueues", "GetQueue", "ListQueueTags"}},
 		{"topic", "topic", func(ctx context.Context, i int) error {
-			_, err := sns.NewFromConfig(cfg).CreateTopic(ctx, &sns.CreateTopicInput{Name: name(i), Tags: []snstypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
+			_, err := sns.NewFromConfig(cfg).CreateTopic(ctx,
+				&sns.CreateTopicInput{Name: name(i),
+					Tags: []snstypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
 			return err
 		}, 1, []string{"ListTopics", "GetTopic", "ListSubscriptions"}},
 		{"table", "dynamo_table", func(ctx context.Context, i int) error {
-			_, err := dynamodb.NewFromConfig(cfg).CreateTable(ctx, &dynamodb.CreateTableInput{TableName: name(i), BillingMode: dynamotypes.BillingModePayPerRequest,
-				AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: dynamotypes.ScalarAttributeTypeS}},
-				KeySchema:            []dynamotypes.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: dynamotypes.KeyTypeHash}},
-				Tags:                 []dynamotypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
+			_, err := dynamodb.NewFromConfig(cfg).CreateTable(ctx,
+				&dynamodb.CreateTableInput{TableName: name(i), BillingMode: dynamotypes.BillingModePayPerRequest,
+					AttributeDefinitions: []dynamotypes.AttributeDefinition{{AttributeName: aws.String("id"),
+						AttributeType: dynamotypes.ScalarAttributeTypeS}},
+					KeySchema: []dynamotypes.KeySchemaElement{{AttributeName: aws.String("id"),
+						KeyType: dynamotypes.KeyTypeHash}},
+					Tags: []dynamotypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
 			return err
-		}, 2, []string{"ListTables", "DescribeTable", "DescribeTimeToLive", "ListTagsOfResource", "DescribeContinuousBackups"}},
+		}, 2, []string{"ListTables", "DescribeTable", "DescribeTimeToLive", "ListTagsOfResource",
+			"DescribeContinuousBackups"}},
 		{"log group", "log_group", func(ctx context.Context, i int) error {
-			_, err := cloudwatchlogs.NewFromConfig(cfg).CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: name(i)})
+			_, err := cloudwatchlogs.NewFromConfig(cfg).CreateLogGroup(ctx,
+				&cloudwatchlogs.CreateLogGroupInput{LogGroupName: name(i)})
 			return err
 		}, 0, []string{"DescribeLogGroups"}},
 		{"alarm", "metric_alarm", func(ctx context.Context, i int) error {
-			_, err := cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) { o.Protocol = awsquery.New(schemas.GraniteServiceVersion20100801) }).PutMetricAlarm(ctx, &cloudwatch.PutMetricAlarmInput{AlarmName: name(i), MetricName: aws.String("CPUUtilization"), Namespace: aws.String("AWS/EC2"),
-				Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1), Threshold: aws.Float64(1), Statistic: cwtypes.StatisticAverage, ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold})
+			_, err := cloudwatch.NewFromConfig(cfg, func(o *cloudwatch.Options) {
+				o.Protocol = awsquery.New(schemas.GraniteServiceVersion20100801)
+			}).PutMetricAlarm(ctx, &cloudwatch.PutMetricAlarmInput{AlarmName: name(i),
+				MetricName: aws.String("CPUUtilization"), Namespace: aws.String("AWS/EC2"),
+				Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1), Threshold: aws.Float64(1),
+				Statistic:          cwtypes.StatisticAverage,
+				ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold})
 			return err
 		}, 0, []string{"DescribeAlarms"}},
 		{"function", "lambda_function", func(ctx context.Context, i int) error {
-			_, err := lambda.NewFromConfig(cfg).CreateFunction(ctx, &lambda.CreateFunctionInput{FunctionName: name(i), Role: aws.String(role), Handler: aws.String("index.handler"),
-				Runtime: lambdatypes.RuntimePython312, Code: &lambdatypes.FunctionCode{ZipFile: code.Bytes()}, Tags: tags})
+			_, err := lambda.NewFromConfig(cfg).CreateFunction(ctx,
+				&lambda.CreateFunctionInput{FunctionName: name(i), Role: aws.String(role),
+					Handler: aws.String("index.handler"),
+					Runtime: lambdatypes.RuntimePython312, Code: &lambdatypes.FunctionCode{ZipFile: code.Bytes()},
+					Tags: tags})
 			return err
 		}, 1, []string{"GET /2015-03-31/functions"}},
 		{"certificate", "certificate", func(ctx context.Context, i int) error {
-			_, err := acm.NewFromConfig(cfg).RequestCertificate(ctx, &acm.RequestCertificateInput{DomainName: aws.String(*name(i) + ".example.com"), ValidationMethod: "DNS"})
+			_, err := acm.NewFromConfig(cfg).RequestCertificate(ctx,
+				&acm.RequestCertificateInput{DomainName: aws.String(*name(i) + ".example.com"),
+					ValidationMethod: "DNS"})
 			return err
 		}, 1, []string{"ListCertificates", "DescribeCertificate", "ListTagsForCertificate"}},
 		{"zone", "hosted_zone", func(ctx context.Context, i int) error {
-			_, err := route53.NewFromConfig(cfg).CreateHostedZone(ctx, &route53.CreateHostedZoneInput{Name: aws.String(*name(i) + ".example.com"), CallerReference: name(i)})
+			_, err := route53.NewFromConfig(cfg).CreateHostedZone(ctx,
+				&route53.CreateHostedZoneInput{Name: aws.String(*name(i) + ".example.com"), CallerReference: name(i)})
 			return err
 		}, 1.1, []string{"GET /2013-04-01/hostedzone", "POST /2013-04-01/tags"}},
 		{"repository", "repository", func(ctx context.Context, i int) error {
@@ -108,19 +126,24 @@ func kinds(a testaws.Account, role string) []kind {
 			return err
 		}, 3, []string{"DescribeRepositories", "GetLifecyclePolicy", "GetRepositoryPolicy", "DescribeImages"}},
 		{"bucket", "bucket", func(ctx context.Context, i int) error {
-			_, err := s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("%s-%s", *name(i), strings.ToLower(a.ID)))})
+			_, err := s3.NewFromConfig(cfg, func(o *s3.Options) {
+				o.UsePathStyle = true
+			}).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("%s-%s", *name(i),
+				strings.ToLower(a.ID)))})
 			return err
 		}, 5, []string{"GET /object-"}},
 	}
 }
 
 // holders are the modules of the kinds.
-var holders = []string{"aws_sqs", "aws_sns", "aws_dynamo", "aws_cloudwatch", "aws_lambda", "aws_acm", "aws_route53", "aws_ecr", "aws_s3"}
+var holders = []string{"aws_sqs", "aws_sns", "aws_dynamo", "aws_cloudwatch", "aws_lambda", "aws_acm", "aws_route53",
+	"aws_ecr", "aws_s3"}
 
 // populate makes the objects of all kinds in a world's account.
 func populate(t *testing.T, w *harness.World, objects int) []kind {
 	t.Helper()
-	role, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("economy"), AssumeRolePolicyDocument: aws.String(`{}`)})
+	role, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).CreateRole(t.Context(),
+		&iam.CreateRoleInput{RoleName: aws.String("economy"), AssumeRolePolicyDocument: aws.String(`{}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +168,8 @@ func TestManyObjects(t *testing.T) {
 	w, proxy := world(t)
 	all := populate(t, w, *objects)
 	w.Serve()
-	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'read_share'`)
+	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'read_share'`)
 	n, list := calls(proxy, func() {
 		w.Install([]string{"us-east-1"}, holders...)
 	})

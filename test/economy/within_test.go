@@ -51,14 +51,17 @@ func TestNamedBuckets(t *testing.T) {
 	all := func() { w.PSQL(`SELECT iasql_sync_now()`) }
 	check("a cycle without named buckets", 0, "", all)
 	check("a bucket that is named", 1, "first", func() {
-		w.PSQL(`UPDATE bucket SET list_objects = true WHERE name LIKE 'first-%'`, `SELECT iasql_sync_now('bucket_object')`)
+		w.PSQL(`UPDATE bucket SET list_objects = true WHERE name LIKE 'first-%'`,
+			`SELECT iasql_sync_now('bucket_object')`)
 	})
 	// By a cycle that nobody waits for, however seldom the table is listed.
 	w.Admin(`UPDATE iasql_internal.listing SET changed = changed - interval '1 day'`)
 	check("another", 2, "first second", func() {
 		w.PSQL(`UPDATE bucket SET list_objects = true WHERE name LIKE 'second-%'`)
 		w.Admin(`SELECT iasql_internal.enqueue_sync()`)
-		w.Eventually(20*time.Second, "the objects to be seen", func() bool { return w.PSQL(`SELECT count(*) FROM bucket_object`) == "2" })
+		w.Eventually(20*time.Second, "the objects to be seen", func() bool {
+			return w.PSQL(`SELECT count(*) FROM bucket_object`) == "2"
+		})
 	})
 	check("a cycle with two", 2, "first second", all)
 	w.CLI("s3api", "delete-object", "--bucket", "first-"+id, "--key", "file")
@@ -70,7 +73,8 @@ func TestNamedBuckets(t *testing.T) {
 	w.CLI("s3api", "delete-bucket", "--bucket", "first-"+id)
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	all()
-	w.Becomes(20*time.Second, "second|second third", `SELECT (SELECT string_agg(split_part(bucket_name, '-', 1), ' ') FROM bucket_object), (SELECT string_agg(split_part(name, '-', 1), ' ' ORDER BY name) FROM bucket)`)
+	w.Becomes(20*time.Second, "second|second third",
+		`SELECT (SELECT string_agg(split_part(bucket_name, '-', 1), ' ') FROM bucket_object), (SELECT string_agg(split_part(name, '-', 1), ' ' ORDER BY name) FROM bucket)`)
 	if got := w.PSQL(`SELECT * FROM iasql_get_errors()`); got != "" {
 		t.Errorf("errors: %s", got)
 	}

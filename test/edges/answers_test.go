@@ -31,18 +31,19 @@ func (w *world) rewrite(placeholders map[string]string) (heal func()) {
 // corners are texts as they can stand in a JSON answer, and what a record has
 // of them: all that PostgreSQL can store, U+FFFD for the rest.
 var corners = map[string]struct{ sent, kept string }{
-	"NUL":                   {`a\u0000b`, "a\uFFFDb"},
-	"escaped backslash":     {`a\\u0000b`, `a\u0000b`},
-	"only NULs":             {`\u0000\u0000`, "\uFFFD\uFFFD"},
-	"lone high surrogate":   {`a\ud83db`, "a\uFFFDb"},
-	"lone low surrogate":    {`\ude00`, "\uFFFD"},
-	"surrogates reversed":   {`\ude00\ud83d`, "\uFFFD\uFFFD"},
-	"surrogate pair":        {`\ud83d\ude00`, "😀"},
-	"noncharacters":         {`\uffff\ufffe\ufdd0`, "\uFFFF\uFFFE\uFDD0"},
-	"no UTF-8":              {"a\xff\xc0\x80b", "a\uFFFD\uFFFD\uFFFDb"},
-	"composed":              {"\u00e9", "\u00e9"},
-	"decomposed":            {"e\u0301", "e\u0301"},
-	"right to left":         {"\u202eשלום\u202c \u0645\u0631\u062d\u0628\u0627", "\u202eשלום\u202c \u0645\u0631\u062d\u0628\u0627"},
+	"NUL":                 {`a\u0000b`, "a\uFFFDb"},
+	"escaped backslash":   {`a\\u0000b`, `a\u0000b`},
+	"only NULs":           {`\u0000\u0000`, "\uFFFD\uFFFD"},
+	"lone high surrogate": {`a\ud83db`, "a\uFFFDb"},
+	"lone low surrogate":  {`\ude00`, "\uFFFD"},
+	"surrogates reversed": {`\ude00\ud83d`, "\uFFFD\uFFFD"},
+	"surrogate pair":      {`\ud83d\ude00`, "😀"},
+	"noncharacters":       {`\uffff\ufffe\ufdd0`, "\uFFFF\uFFFE\uFDD0"},
+	"no UTF-8":            {"a\xff\xc0\x80b", "a\uFFFD\uFFFD\uFFFDb"},
+	"composed":            {"\u00e9", "\u00e9"},
+	"decomposed":          {"e\u0301", "e\u0301"},
+	"right to left": {"\u202eשלום\u202c \u0645\u0631\u062d\u0628\u0627",
+		"\u202eשלום\u202c \u0645\u0631\u062d\u0628\u0627"},
 	"emoji family":          {"👩\u200d👩\u200d👧\u200d👦", "👩\u200d👩\u200d👧\u200d👦"},
 	"zero width":            {"a\u200b\u2060\ufeffb", "a\u200b\u2060\ufeffb"},
 	"line separators":       {`\u2028\u2029\u0085`, "\u2028\u2029\u0085"},
@@ -101,7 +102,8 @@ func TestUnicode(t *testing.T) {
 	// A column of plain text, of another service and protocol version.
 	secrets := secretsmanager.NewFromConfig(w.AWS.Config("us-east-1"))
 	name, text, value := "odd", "PLACE-900-HOLDER", "secret"
-	if _, err := secrets.CreateSecret(w.Context(), &secretsmanager.CreateSecretInput{Name: &name, Description: &text, SecretString: &value}); err != nil {
+	if _, err := secrets.CreateSecret(w.Context(),
+		&secretsmanager.CreateSecretInput{Name: &name, Description: &text, SecretString: &value}); err != nil {
 		t.Fatal(err)
 	}
 	placeholders = map[string]string{text: `x\u0000\ud800\uffffy`}
@@ -162,7 +164,8 @@ func TestOddAnswers(t *testing.T) {
 		w.PSQL(`INSERT INTO secret (name, description, value) VALUES ('described', 'short', 'x')`)
 		w.Settled()
 		id := w.PSQL(`SELECT id FROM secret WHERE name = 'described'`)
-		if _, err := secrets.UpdateSecret(w.Context(), &secretsmanager.UpdateSecretInput{SecretId: &name, Description: &text}); err != nil {
+		if _, err := secrets.UpdateSecret(w.Context(),
+			&secretsmanager.UpdateSecretInput{SecretId: &name, Description: &text}); err != nil {
 			w.Fatal(err)
 		}
 		heal := w.rewrite(map[string]string{text: strings.Repeat("x", 1<<20)})
@@ -181,18 +184,23 @@ func TestOddAnswers(t *testing.T) {
 	w.run("unknown values", func(w *world) {
 		db := dynamodb.NewFromConfig(w.AWS.Config("us-east-1"))
 		name, key := "odd", "id"
-		if _, err := db.CreateTable(w.Context(), &dynamodb.CreateTableInput{TableName: &name, BillingMode: dbtypes.BillingModePayPerRequest, TableClass: dbtypes.TableClassStandard,
-			AttributeDefinitions: []dbtypes.AttributeDefinition{{AttributeName: &key, AttributeType: dbtypes.ScalarAttributeTypeS}},
-			KeySchema:            []dbtypes.KeySchemaElement{{AttributeName: &key, KeyType: dbtypes.KeyTypeHash}}}); err != nil {
+		if _, err := db.CreateTable(w.Context(),
+			&dynamodb.CreateTableInput{TableName: &name, BillingMode: dbtypes.BillingModePayPerRequest,
+				TableClass: dbtypes.TableClassStandard,
+				AttributeDefinitions: []dbtypes.AttributeDefinition{{AttributeName: &key,
+					AttributeType: dbtypes.ScalarAttributeTypeS}},
+				KeySchema: []dbtypes.KeySchemaElement{{AttributeName: &key, KeyType: dbtypes.KeyTypeHash}}}); err != nil {
 			w.Fatal(err)
 		}
 		w.sync()
 		id := w.PSQL(`SELECT id FROM dynamo_table WHERE table_name = 'odd'`)
 		heal := w.rewrite(map[string]string{
 			`"TableStatus"`:             `"TableClassSummary": {"TableClass": "MADE_OF_GLASS"}, "TableStatus"`,
-			`<instanceTenancy>default<`: `<instanceTenancy>shared-with-aliens<`, `<state>available</state>`: `<state>half-available</state>`})
+			`<instanceTenancy>default<`: `<instanceTenancy>shared-with-aliens<`,
+			`<state>available</state>`:  `<state>half-available</state>`})
 		w.sync()
-		if got := w.PSQL(`SELECT table_class FROM dynamo_table WHERE id = ` + id); got != "MADE_OF_GLASS" { // it fits (R34)
+		// it fits (R34)
+		if got := w.PSQL(`SELECT table_class FROM dynamo_table WHERE id = ` + id); got != "MADE_OF_GLASS" {
 			w.Errorf("the class of the table is %s", got)
 		}
 		// Nobody here may write such a value, or is kept from writing another column.
@@ -244,12 +252,14 @@ func TestOddAnswers(t *testing.T) {
 		if len(text) < 10_000 {
 			w.Fatal(len(text))
 		}
-		heal := w.refuse("SetQueueAttributes", faultproxy.Fault{Status: 400, Code: "InvalidAttributeValue", Message: text})
+		heal := w.refuse("SetQueueAttributes",
+			faultproxy.Fault{Status: 400, Code: "InvalidAttributeValue", Message: text})
 		w.PSQL(`INSERT INTO queue (name) VALUES ('wordy')`)
 		w.Settled()
 		w.PSQL(`UPDATE queue SET delay_seconds = 1 WHERE name = 'wordy'`)
 		id := w.PSQL(`SELECT id FROM queue WHERE name = 'wordy'`)
-		if message := w.review("queue", id, "InvalidAttributeValue", "It went wrong."); !utf8.ValidString(message) || len(message) < 500 {
+		if message := w.review("queue", id, "InvalidAttributeValue", "It went wrong."); !utf8.ValidString(message) ||
+			len(message) < 500 {
 			w.Errorf("the message is %q", message)
 		}
 		if got := w.PSQL(`SELECT max(length(error)) < 5000 FROM iasql_operations`); got != "t" {
@@ -260,7 +270,8 @@ func TestOddAnswers(t *testing.T) {
 		w.unharmed()
 
 		// A page of some proxy's instead of an answer: nothing is gone for that.
-		heal = w.refuse("ListQueues", faultproxy.Fault{Status: 404, Code: "x", Message: "<html>\n" + strings.Repeat("<p>Bad gateway</p>\n", 1000)})
+		heal = w.refuse("ListQueues", faultproxy.Fault{Status: 404, Code: "x",
+			Message: "<html>\n" + strings.Repeat("<p>Bad gateway</p>\n", 1000)})
 		w.syncWarns("table queue could not be read in default/us-east-1")
 		w.errors("queue", "default/us-east-1", "Bad gateway")
 		w.unharmed()
@@ -289,7 +300,8 @@ func TestOddAnswers(t *testing.T) {
 	w.run("expired credentials", func(w *world) {
 		before := w.PSQL(`SELECT count(*) FROM queue`) + w.PSQL(`SELECT count(*) FROM vpc`)
 		heal := w.fault(func(faultproxy.Call) faultproxy.Fault {
-			return faultproxy.Fault{Status: 400, Code: "ExpiredTokenException", Message: "The security token included in the request is expired"}
+			return faultproxy.Fault{Status: 400, Code: "ExpiredTokenException",
+				Message: "The security token included in the request is expired"}
 		})
 		w.syncFails("IA061", "ExpiredToken", "new credentials in aws_account")
 		w.errors("account default", "ExpiredToken", "new credentials in aws_account")
@@ -300,7 +312,8 @@ func TestOddAnswers(t *testing.T) {
 			w.Errorf("there were %s records and are %s", before, after)
 		}
 		heal()
-		w.Becomes(15*time.Second, "Present", `SELECT iasql_retry('queue', `+id+`)::text FROM queue WHERE false UNION ALL SELECT state FROM iasql_status WHERE table_name = 'queue' AND record_id = `+id+` AND (state = 'Present' OR iasql_retry('queue', `+id+`))`)
+		w.Becomes(15*time.Second, "Present", `SELECT iasql_retry('queue', `+id+
+			`)::text FROM queue WHERE false UNION ALL SELECT state FROM iasql_status WHERE table_name = 'queue' AND record_id = `+id+` AND (state = 'Present' OR iasql_retry('queue', `+id+`))`)
 		w.sync()
 		w.Settled()
 		w.unharmed()

@@ -16,7 +16,8 @@ import (
 // cluster starts a PostgreSQL of the test's own.
 func cluster(t *testing.T, dir string, env ...string) *devenv.Postgres {
 	t.Helper()
-	pg, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: dir, FastUnsafe: true, Env: env})
+	pg, err := devenv.StartPostgres(context.Background(),
+		devenv.PostgresOptions{DataDir: dir, FastUnsafe: true, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,9 @@ func TestDiskFull(t *testing.T) {
 	long := incompressible(200_000)
 	var failure error
 	for range 20 {
-		if _, failure = w.TryPSQL(w.UserURL, `INSERT INTO queue (name, tags) VALUES ('q' || floor(random() * 1e9)::bigint, jsonb_build_object('long', '`+long[:50]+`', 'more', repeat(md5(random()::text), 3000)))`); failure != nil {
+		if _, failure = w.TryPSQL(w.UserURL,
+			`INSERT INTO queue (name, tags) VALUES ('q' || floor(random() * 1e9)::bigint, jsonb_build_object('long', '`+
+				long[:50]+`', 'more', repeat(md5(random()::text), 3000)))`); failure != nil {
 			break
 		}
 	}
@@ -93,7 +96,8 @@ func TestClock(t *testing.T) {
 		name := strings.NewReplacer("-1d", "back", "+1d", "ahead", "+0", "right").Replace(by)
 		heal := w.refuse("CreateQueue", failing)
 		w.PSQL(`INSERT INTO queue (name) VALUES ('` + name + `')`)
-		w.Becomes(10*time.Second, "t", `SELECT count(*) > 0 FROM iasql_status WHERE table_name = 'queue' AND state = 'Creating' AND attempts > 0`)
+		w.Becomes(10*time.Second, "t",
+			`SELECT count(*) > 0 FROM iasql_status WHERE table_name = 'queue' AND state = 'Creating' AND attempts > 0`)
 		clock.Jump(t, by)
 		heal()
 		w.Becomes(20*time.Second, "t", `SELECT url IS NOT NULL FROM queue WHERE name = '`+name+`'`)

@@ -17,7 +17,8 @@ func TestUserConstraints(t *testing.T) {
 		w.Admin(`ALTER TABLE queue ADD CONSTRAINT few_seconds CHECK (name <> 'checked' OR delay_seconds < 100)`)
 		w.change("checked", "DelaySeconds", "200")
 		w.sync()
-		w.review("queue", id, "few_seconds", "the cloud's value does not fit", "drop constraint few_seconds of table queue", "iasql_retry('queue', "+id+")")
+		w.review("queue", id, "few_seconds", "the cloud's value does not fit",
+			"drop constraint few_seconds of table queue", "iasql_retry('queue', "+id+")")
 		w.unharmed()
 		// A user's own edit of the record still reaches the cloud, as does one that heals it.
 		w.PSQL(`UPDATE queue SET delay_seconds = 50 WHERE name = 'checked'`)
@@ -62,7 +63,8 @@ func TestUserConstraints(t *testing.T) {
 		id := w.made("triggered")
 		for i, code := range []string{"P0001", "27000", "HV000", "72000", "XX000"} {
 			w.Admin(`CREATE OR REPLACE FUNCTION grumble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-				IF NEW.name = 'triggered' THEN RAISE EXCEPTION 'I will have none of it' USING ERRCODE = '`+code+`', HINT = 'Ask me nicely.'; END IF; RETURN NEW; END $$`,
+				IF NEW.name = 'triggered' THEN RAISE EXCEPTION 'I will have none of it' USING ERRCODE = '`+code+
+				`', HINT = 'Ask me nicely.'; END IF; RETURN NEW; END $$`,
 				`CREATE OR REPLACE TRIGGER grumbling BEFORE UPDATE ON queue FOR EACH ROW EXECUTE FUNCTION grumble()`)
 			w.change("triggered", "DelaySeconds", fmt.Sprint(20+i))
 			w.sync()
@@ -90,7 +92,8 @@ func TestUserConstraints(t *testing.T) {
 		w.syncWarns("object unborn does not fit")
 		w.errors("queue", "unborn", "left out", "trigger holding")
 		held := w.PSQL(`SELECT id FROM queue WHERE name = 'held'`)
-		w.review("queue", held, "the row is left out by a trigger of table queue", "change trigger holding", "iasql_retry")
+		w.review("queue", held, "the row is left out by a trigger of table queue", "change trigger holding",
+			"iasql_retry")
 		w.review("queue", gone, "cannot be deleted", "change trigger holding", "iasql_retry")
 		if got := w.PSQL(`SELECT string_agg(name, ',' ORDER BY name) FROM queue WHERE name IN ('held', 'undying', 'unborn', 'born')`); got != "born,held,undying" {
 			w.Errorf("records: %s", got)
@@ -117,7 +120,8 @@ func TestUserConstraints(t *testing.T) {
 		w.change("spelled", "DelaySeconds", "49")
 		w.syncWarns("object rounded-too does not fit")
 		w.errors("queue", "rounded-too", "delay_seconds", "trigger rounding")
-		w.review("queue", id, "another value is written into delay_seconds by a trigger of table queue", "change trigger rounding", "iasql_retry")
+		w.review("queue", id, "another value is written into delay_seconds by a trigger of table queue",
+			"change trigger rounding", "iasql_retry")
 		if got := w.PSQL(`SELECT string_agg(name || delay_seconds, ',' ORDER BY name) FROM queue WHERE name ~ '^rounded' OR name = 'spelled'`); got != "rounded0,spelled49" {
 			w.Errorf("records: %s", got)
 		}
@@ -162,7 +166,8 @@ func TestUserConstraints(t *testing.T) {
 
 	w.run("foreign key", func(w *world) {
 		id := w.made("referred")
-		w.Admin(`CREATE TABLE mine (queue bigint CONSTRAINT mine_queue REFERENCES queue)`, `INSERT INTO mine VALUES (`+id+`)`)
+		w.Admin(`CREATE TABLE mine (queue bigint CONSTRAINT mine_queue REFERENCES queue)`,
+			`INSERT INTO mine VALUES (`+id+`)`)
 		w.delete("referred")
 		w.create("after", nil, nil)
 		w.sync()

@@ -16,8 +16,10 @@ func TestRolesGone(t *testing.T) {
 	w := harness.Start(t, []string{"us-east-1"}, "aws_eventbridge")
 	events, roles := eventbridge.NewFromConfig(w.AWS.Config("us-east-1")), iam.NewFromConfig(w.AWS.Config("us-east-1"))
 	account := w.PSQL(`SELECT account_id FROM aws_account`)
-	rule, name, arn, every, trust := "nightly", "sender", "arn:aws:iam::"+account+":role/sender", "rate(1 day)", `{"Version":"2012-10-17","Statement":[]}`
-	if _, err := events.PutRule(w.Context(), &eventbridge.PutRuleInput{Name: &rule, RoleArn: &arn, ScheduleExpression: &every}); err != nil {
+	rule, name, arn, every, trust := "nightly", "sender", "arn:aws:iam::"+account+":role/sender", "rate(1 day)",
+		`{"Version":"2012-10-17","Statement":[]}`
+	if _, err := events.PutRule(w.Context(),
+		&eventbridge.PutRuleInput{Name: &rule, RoleArn: &arn, ScheduleExpression: &every}); err != nil {
 		t.Fatal(err)
 	}
 	shows := func(when, want string) {
@@ -30,7 +32,8 @@ func TestRolesGone(t *testing.T) {
 	shows("without the role", "NULL "+arn)
 	w.PSQL(`UPDATE event_rule SET description = 'edited' WHERE name = 'nightly'`)
 	w.Settled()
-	if is, err := events.DescribeRule(w.Context(), &eventbridge.DescribeRuleInput{Name: &rule}); err != nil || *is.Description != "edited" || is.RoleArn == nil || *is.RoleArn != arn {
+	if is, err := events.DescribeRule(w.Context(), &eventbridge.DescribeRuleInput{Name: &rule}); err != nil ||
+		*is.Description != "edited" || is.RoleArn == nil || *is.RoleArn != arn {
 		t.Errorf("after an edit of something else: %+v, %v", is, err)
 	}
 	if _, err := roles.CreateRole(w.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: &trust}); err != nil {

@@ -45,8 +45,10 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without TLS only from the socket; devenv itself looks whether it is ready without.
-	pg, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: data, FastUnsafe: true, Settings: map[string]string{
-		"ssl": "on", "ssl_cert_file": filepath.Join(dir, "server.crt"), "ssl_key_file": filepath.Join(dir, "server.key")}})
+	pg, err := devenv.StartPostgres(context.Background(),
+		devenv.PostgresOptions{DataDir: data, FastUnsafe: true, Settings: map[string]string{
+			"ssl": "on", "ssl_cert_file": filepath.Join(dir, "server.crt"),
+			"ssl_key_file": filepath.Join(dir, "server.key")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +75,16 @@ func TestTLS(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return strings.TrimSpace(string(out)), err
 	}
-	eventually(t, func() bool { _, err := w.TryPSQL(address("sslmode=disable"), `DO $$ BEGIN END $$`); return err != nil })
+	eventually(t, func() bool {
+		_, err := w.TryPSQL(address("sslmode=disable"), `DO $$ BEGIN END $$`)
+		return err != nil
+	})
 
 	for _, c := range []struct{ query, says string }{
-		{"sslmode=verify-full&sslrootcert=" + filepath.Join(dir, "other.crt"), "certificate signed by unknown authority (check sslmode and sslrootcert in DATABASE_URL)"},
-		{"sslmode=verify-ca&sslrootcert=" + filepath.Join(dir, "other.crt"), "certificate signed by unknown authority (check sslmode and sslrootcert in DATABASE_URL)"},
+		{"sslmode=verify-full&sslrootcert=" + filepath.Join(dir, "other.crt"),
+			"certificate signed by unknown authority (check sslmode and sslrootcert in DATABASE_URL)"},
+		{"sslmode=verify-ca&sslrootcert=" + filepath.Join(dir, "other.crt"),
+			"certificate signed by unknown authority (check sslmode and sslrootcert in DATABASE_URL)"},
 		{"sslmode=disable", "(the server wants TLS: say sslmode=require, or verify-full, in DATABASE_URL)"},
 	} {
 		for _, command := range [][]string{{"migrate"}, {"serve"}, {"serve", "--no-migrate"}, {"status"}} {
@@ -87,7 +94,8 @@ func TestTLS(t *testing.T) {
 			}
 		}
 	}
-	for _, query := range []string{verified, "sslmode=require", "sslmode=verify-ca&sslrootcert=" + filepath.Join(dir, "server.crt")} {
+	for _, query := range []string{verified, "sslmode=require", "sslmode=verify-ca&sslrootcert=" +
+		filepath.Join(dir, "server.crt")} {
 		if out, err := run("migrate", "--database-url", address(query)); err != nil {
 			t.Errorf("engine migrate with %s: %v: %s", query, err, out)
 		}
@@ -131,8 +139,10 @@ func certificate(t *testing.T, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	public, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +151,8 @@ func certificate(t *testing.T, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: public}, name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{name + ".crt": {Type: "CERTIFICATE", Bytes: public},
+		name + ".key": {Type: "PRIVATE KEY", Bytes: private}} {
 		mode := os.FileMode(0o644)
 		if block.Type == "PRIVATE KEY" {
 			mode = 0o600

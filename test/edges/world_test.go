@@ -89,7 +89,8 @@ func (w *world) unharmed() {
 		return w.attribute("canary", "DelaySeconds") == fmt.Sprint(w.canary)
 	})
 	// (Its state is unknown where its table could not be listed, R32.)
-	w.Becomes(10*time.Second, "0", `SELECT count(*) FROM iasql_audit_log l JOIN queue q ON q.id = l.record_id WHERE l.table_name = 'queue' AND q.name = 'canary' AND NOT l.settled`)
+	w.Becomes(10*time.Second, "0",
+		`SELECT count(*) FROM iasql_audit_log l JOIN queue q ON q.id = l.record_id WHERE l.table_name = 'queue' AND q.name = 'canary' AND NOT l.settled`)
 }
 
 // attribute reads a queue's attribute in the cloud.
@@ -110,7 +111,8 @@ func (w *world) url(queue string) *string {
 // create makes a queue in the cloud.
 func (w *world) create(queue string, attributes, tags map[string]string) {
 	w.Helper()
-	if _, err := w.sqs.CreateQueue(w.Context(), &sqs.CreateQueueInput{QueueName: &queue, Attributes: attributes, Tags: tags}); err != nil {
+	if _, err := w.sqs.CreateQueue(w.Context(),
+		&sqs.CreateQueueInput{QueueName: &queue, Attributes: attributes, Tags: tags}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -118,7 +120,8 @@ func (w *world) create(queue string, attributes, tags map[string]string) {
 // change changes a queue's attribute in the cloud.
 func (w *world) change(queue, name, value string) {
 	w.Helper()
-	if _, err := w.sqs.SetQueueAttributes(w.Context(), &sqs.SetQueueAttributesInput{QueueUrl: w.url(queue), Attributes: map[string]string{name: value}}); err != nil {
+	if _, err := w.sqs.SetQueueAttributes(w.Context(),
+		&sqs.SetQueueAttributesInput{QueueUrl: w.url(queue), Attributes: map[string]string{name: value}}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -247,7 +250,8 @@ func (w *world) oneLineLog() {
 
 func (w *world) tag(queue, key, value string) {
 	w.Helper()
-	if _, err := w.sqs.TagQueue(w.Context(), &sqs.TagQueueInput{QueueUrl: w.url(queue), Tags: map[string]string{key: value}}); err != nil {
+	if _, err := w.sqs.TagQueue(w.Context(),
+		&sqs.TagQueueInput{QueueUrl: w.url(queue), Tags: map[string]string{key: value}}); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -33,13 +33,15 @@ func TestPasswords(t *testing.T) {
 	if got := operations(w); got != "IAM|CreateLoginProfile|ok\nIAM|CreateLoginProfile|failed\nIAM|UpdateLoginProfile|ok\nIAM|CreateLoginProfile|failed" {
 		t.Errorf("the journal has %s", got)
 	}
-	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log", "public.iasql_cycles", "public.iam_user", "iasql_river.river_job"} {
+	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log",
+		"public.iasql_cycles", "public.iam_user", "iasql_river.river_job"} {
 		if got := w.Admin(fmt.Sprintf(`SELECT count(*) FROM %s r WHERE r::text LIKE '%%-horse-%%'`, table)); got != "0" {
 			t.Errorf("a password is in %s", table)
 		}
 	}
 	reader := w.Login("reader", "iasql_reader")
-	if _, err := w.TryPSQL(reader, `SELECT * FROM set_user_password('ann', 'x')`); err == nil || !strings.Contains(err.Error(), "42501") {
+	if _, err := w.TryPSQL(reader, `SELECT * FROM set_user_password('ann', 'x')`); err == nil ||
+		!strings.Contains(err.Error(), "42501") {
 		t.Errorf("a reader: %v", err)
 	}
 }
@@ -69,14 +71,17 @@ func TestWebsiteEndpoint(t *testing.T) {
 func TestDefaultRegion(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, []string{"us-east-1", "eu-west-1"}, "aws_sqs")
-	if got := w.PSQL(`SELECT * FROM default_aws_region('eu-west-1')`, `SELECT default_aws_region()`, `INSERT INTO queue (name) VALUES ('there') RETURNING region`); got != "eu-west-1\neu-west-1\neu-west-1\nINSERT 0 1" {
+	if got := w.PSQL(`SELECT * FROM default_aws_region('eu-west-1')`, `SELECT default_aws_region()`,
+		`INSERT INTO queue (name) VALUES ('there') RETURNING region`); got != "eu-west-1\neu-west-1\neu-west-1\nINSERT 0 1" {
 		t.Errorf("the default region is %s", got)
 	}
-	if got := w.Refused(`SELECT default_aws_region('mars')`); !strings.Contains(got, "IA028") || !strings.Contains(got, "has no region mars") || !strings.Contains(got, "HINT") {
+	if got := w.Refused(`SELECT default_aws_region('mars')`); !strings.Contains(got, "IA028") ||
+		!strings.Contains(got, "has no region mars") || !strings.Contains(got, "HINT") {
 		t.Errorf("a region that is not there: %s", got)
 	}
 	reader := w.Login("reader", "iasql_reader")
-	if _, err := w.TryPSQL(reader, `SELECT default_aws_region('us-east-1')`); err == nil || !strings.Contains(err.Error(), "42501") {
+	if _, err := w.TryPSQL(reader, `SELECT default_aws_region('us-east-1')`); err == nil ||
+		!strings.Contains(err.Error(), "42501") {
 		t.Errorf("a reader sets it: %v", err)
 	}
 	if got := w.PSQL(`SELECT default_aws_region()`); got != "eu-west-1" {
@@ -108,13 +113,17 @@ func TestSecretsThatAWSTells(t *testing.T) {
 		}
 		kept[name] = parameter["Value"].(string)
 	}
-	w.Becomes(20*time.Second, "operators|ann@example.com", `SELECT (SELECT name FROM key_pair), (SELECT user_name FROM access_key)`)
+	w.Becomes(20*time.Second, "operators|ann@example.com",
+		`SELECT (SELECT name FROM key_pair), (SELECT user_name FROM access_key)`)
 	w.PSQL(`SELECT * FROM iasql_install('aws_ssm')`)
 	w.Becomes(20*time.Second, "2", `SELECT count(*) FROM ssm_parameter`)
-	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log", "public.iasql_cycles", "public.key_pair", "public.access_key", "public.ssm_parameter", "iasql_river.river_job"} {
+	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log",
+		"public.iasql_cycles", "public.key_pair", "public.access_key", "public.ssm_parameter",
+		"iasql_river.river_job"} {
 		for name, secret := range kept {
 			part := strings.TrimSpace(strings.Split(secret, "\n")[min(1, strings.Count(secret, "\n"))])
-			if got := w.Admin(fmt.Sprintf(`SELECT count(*) FROM %s r WHERE strpos(r::text, %s) > 0`, table, literal(part))); got != "0" {
+			if got := w.Admin(fmt.Sprintf(`SELECT count(*) FROM %s r WHERE strpos(r::text, %s) > 0`, table,
+				literal(part))); got != "0" {
 				t.Errorf("the secret of %s is in %s", name, table)
 			}
 		}
@@ -130,7 +139,8 @@ func TestSecretsThatAWSTells(t *testing.T) {
 		return faultproxy.Fault{}
 	})
 	for _, call := range []string{`key_pair_request('others')`, `access_key_request('ann@example.com')`} {
-		if got := w.Refused(`SELECT * FROM ` + call); !strings.Contains(got, "ParameterLimitExceeded") || !strings.Contains(got, "deleted again") {
+		if got := w.Refused(`SELECT * FROM ` + call); !strings.Contains(got, "ParameterLimitExceeded") ||
+			!strings.Contains(got, "deleted again") {
 			t.Errorf("%s: %s", call, got)
 		}
 	}

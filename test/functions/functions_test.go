@@ -60,7 +60,9 @@ func TestMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: url.QueueUrl, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}})
+	out, err := client.ReceiveMessage(t.Context(),
+		&sqs.ReceiveMessageInput{QueueUrl: url.QueueUrl, MaxNumberOfMessages: 10,
+			MessageAttributeNames: []string{"All"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func TestObjects(t *testing.T) {
 	if got := w.PSQL(`SELECT convert_from(content, 'UTF8'), content_type, size FROM s3_get_object('functions-objects', 'a/ü.txt')`); got != "Grüße|text/plain; charset=utf-8|7" {
 		t.Errorf("read: %s", got)
 	}
-	w.PSQL(`SELECT status FROM s3_upload_bytes('functions-objects', 'bytes', '\x00ff5c')`, `SELECT status FROM s3_upload_bytes('functions-objects', 'empty', '')`)
+	w.PSQL(`SELECT status FROM s3_upload_bytes('functions-objects', 'bytes', '\x00ff5c')`,
+		`SELECT status FROM s3_upload_bytes('functions-objects', 'empty', '')`)
 	if got := w.PSQL(`SELECT content, octet_length(e.content_type) > 0 FROM s3_get_object('functions-objects', 'bytes') e`); got != `\x00ff5c|t` {
 		t.Errorf("read: %s", got)
 	}
@@ -95,10 +98,13 @@ func TestObjects(t *testing.T) {
 		t.Errorf("read: %s", got)
 	}
 	// Some megabytes.
-	if got := w.PSQL(`SELECT status FROM s3_upload_object('functions-objects', 'large', repeat('0123456789', 300000))`, `SELECT size FROM s3_get_object('functions-objects', 'large')`); got != "OK\n3000000" {
+	if got := w.PSQL(`SELECT status FROM s3_upload_object('functions-objects', 'large', repeat('0123456789', 300000))`,
+		`SELECT size FROM s3_get_object('functions-objects', 'large')`); got != "OK\n3000000" {
 		t.Errorf("large: %s", got)
 	}
-	w.Eventually(20*time.Second, "the objects have rows", func() bool { return w.PSQL(`SELECT count(*) FROM bucket_object`) == "4" })
+	w.Eventually(20*time.Second, "the objects have rows", func() bool {
+		return w.PSQL(`SELECT count(*) FROM bucket_object`) == "4"
+	})
 	if got := w.Refused(`SELECT * FROM s3_get_object('functions-objects', 'none')`); !strings.Contains(got, "IA030: s3_get_object: NoSuchKey") || !strings.Contains(got, "HINT:") {
 		t.Errorf("what is not there: %s", got)
 	}
@@ -111,7 +117,8 @@ func certificate(t *testing.T, domain string) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: domain}, DNSNames: []string{domain},
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: domain},
+		DNSNames:  []string{domain},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
@@ -131,7 +138,8 @@ func TestCertificates(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_acm")
 	cert, key := certificate(t, "import.example.com")
-	arn := w.PSQL(fmt.Sprintf(`SELECT arn FROM certificate_import(%s, %s, 'us-east-1', '')`, literal(cert), literal(key)))
+	arn := w.PSQL(fmt.Sprintf(`SELECT arn FROM certificate_import(%s, %s, 'us-east-1', '')`, literal(cert),
+		literal(key)))
 	if !strings.HasPrefix(arn, "arn:aws:acm:us-east-1:") {
 		t.Errorf("imported as %s", arn)
 	}
@@ -144,7 +152,8 @@ func TestCertificates(t *testing.T) {
 	}
 	// The private key is nowhere (R16).
 	secret := strings.Split(key, "\n")[1]
-	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log", "public.iasql_cycles", "public.certificate", "iasql_river.river_job"} {
+	for _, table := range []string{"iasql_internal.request", "public.iasql_operations", "public.iasql_audit_log",
+		"public.iasql_cycles", "public.certificate", "iasql_river.river_job"} {
 		if got := w.Admin(fmt.Sprintf(`SELECT count(*) FROM %s r WHERE r::text LIKE '%%%s%%'`, table, secret)); got != "0" {
 			t.Errorf("the private key is in %s", table)
 		}
@@ -158,24 +167,28 @@ func TestLogs(t *testing.T) {
 	w.Settled()
 	client := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1"))
 	group, stream := awssdk.String("/app"), awssdk.String("one")
-	if _, err := client.CreateLogStream(t.Context(), &cloudwatchlogs.CreateLogStreamInput{LogGroupName: group, LogStreamName: stream}); err != nil {
+	if _, err := client.CreateLogStream(t.Context(),
+		&cloudwatchlogs.CreateLogStreamInput{LogGroupName: group, LogStreamName: stream}); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
 	var events []logstypes.InputLogEvent
 	for i := range 5 {
-		events = append(events, logstypes.InputLogEvent{Message: awssdk.String(fmt.Sprintf("line %d", i)), Timestamp: awssdk.Int64(now.Add(time.Duration(i-10) * time.Minute).UnixMilli())})
+		events = append(events, logstypes.InputLogEvent{Message: awssdk.String(fmt.Sprintf("line %d", i)),
+			Timestamp: awssdk.Int64(now.Add(time.Duration(i-10) * time.Minute).UnixMilli())})
 	}
-	if _, err := client.PutLogEvents(t.Context(), &cloudwatchlogs.PutLogEventsInput{LogGroupName: group, LogStreamName: stream, LogEvents: events}); err != nil {
+	if _, err := client.PutLogEvents(t.Context(),
+		&cloudwatchlogs.PutLogEventsInput{LogGroupName: group, LogStreamName: stream, LogEvents: events}); err != nil {
 		t.Fatal(err)
 	}
 	for statement, want := range map[string]string{
-		`SELECT message, log_stream_name FROM log_group_tail('/app', most => 2)`:                                                "line 3|one\nline 4|one",
-		`SELECT count(*) FROM log_group_tail('/app', 'us-east-1')`:                                                              "5",
-		`SELECT count(*) FROM log_group_tail('/app', since => now() - interval '8 minutes 30 seconds')`:                         "3",
-		`SELECT event_timestamp < now() FROM log_group_tail('/app', since => NULL, most => 1)`:                                  "t",
-		`SELECT count(*) FROM log_group_tail('/app', filter_pattern => 'line')`:                                                 "5",
-		`SELECT count(*) FROM iasql_operations WHERE kind = 'call'`:                                                             "0", // it only reads
+		`SELECT message, log_stream_name FROM log_group_tail('/app', most => 2)`:                        "line 3|one\nline 4|one",
+		`SELECT count(*) FROM log_group_tail('/app', 'us-east-1')`:                                      "5",
+		`SELECT count(*) FROM log_group_tail('/app', since => now() - interval '8 minutes 30 seconds')`: "3",
+		`SELECT event_timestamp < now() FROM log_group_tail('/app', since => NULL, most => 1)`:          "t",
+		`SELECT count(*) FROM log_group_tail('/app', filter_pattern => 'line')`:                         "5",
+		// it only reads
+		`SELECT count(*) FROM iasql_operations WHERE kind = 'call'`:                                                             "0",
 		`SELECT module, sample_usage IS NOT NULL FROM iasql_help() WHERE name = 'log_group_tail'`:                               "aws_cloudwatch|t",
 		`SELECT count(*) FROM information_schema.routines WHERE routine_name = 'log_group_tail' AND security_type <> 'INVOKER'`: "0",
 	} {
@@ -208,11 +221,14 @@ func TestInvoke(t *testing.T) {
 		if c.Action != "RunTask" {
 			return faultproxy.Fault{}
 		}
-		return faultproxy.Fault{Rewrite: func(body []byte) []byte { return number.ReplaceAll(body, []byte(`"$1": "$2"`)) }}
+		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
+			return number.ReplaceAll(body, []byte(`"$1": "$2"`))
+		}}
 	})
 	w.Serve()
 	w.Install(east, "aws_lambda", "aws_ecs_fargate")
-	res, err := http.Post(w.AWS.Endpoint+"/moto-api/config", "application/json", strings.NewReader(`{"lambda": {"use_docker": false}}`))
+	res, err := http.Post(w.AWS.Endpoint+"/moto-api/config", "application/json",
+		strings.NewReader(`{"lambda": {"use_docker": false}}`))
 	if err != nil || res.StatusCode >= 300 {
 		t.Fatal(res, err)
 	}
@@ -228,8 +244,10 @@ func TestInvoke(t *testing.T) {
 
 	// moto's RunTask fails without security groups, in place of which AWS takes the
 	// default one, and without a memory of each container, which Fargate needs not.
-	subnet := strings.TrimSpace(w.AWS.CLI(t, "ec2", "describe-subnets", "--region", "us-east-1", "--query", "Subnets[0].SubnetId", "--output", "text"))
-	group := strings.TrimSpace(w.AWS.CLI(t, "ec2", "describe-security-groups", "--region", "us-east-1", "--query", "SecurityGroups[0].GroupId", "--output", "text"))
+	subnet := strings.TrimSpace(w.AWS.CLI(t, "ec2", "describe-subnets", "--region", "us-east-1", "--query",
+		"Subnets[0].SubnetId", "--output", "text"))
+	group := strings.TrimSpace(w.AWS.CLI(t, "ec2", "describe-security-groups", "--region", "us-east-1", "--query",
+		"SecurityGroups[0].GroupId", "--output", "text"))
 	run := fmt.Sprintf(`SELECT count(*), bool_and(task_arn LIKE 'arn:aws:ecs:us-east-1:%%:task/jobs/%%'), bool_and(task_definition_arn LIKE '%%/nightly:1') FROM ecs_run_task('jobs', 'nightly', ARRAY['%s'], ARRAY['%s'], task_count => 2)`, subnet, group)
 	if got := w.PSQL(run); got != "2|t|t" {
 		t.Errorf("ran: %s", got)
@@ -269,12 +287,14 @@ func TestRefusals(t *testing.T) {
 	}
 	const send = `SELECT * FROM sqs_send_message('%s', 'x')`
 	one, two := fmt.Sprintf(send, "one"), fmt.Sprintf(send, "two")
-	refused(w.Login("reader", "iasql_reader"), one, "42501: permission denied: sqs_send_message needs the right to UPDATE queue")
+	refused(w.Login("reader", "iasql_reader"), one,
+		"42501: permission denied: sqs_send_message needs the right to UPDATE queue")
 	if _, err := w.TryPSQL(w.Login("nobody"), one); err == nil || !strings.Contains(err.Error(), "42501") {
 		t.Errorf("nobody: %v", err)
 	}
 	// Around the function, by what it calls.
-	if _, err := w.TryPSQL(w.Login("sly", "iasql_reader"), `SELECT iasql_internal.call('sqs_send_message', '{"queue_name": "one", "message_body": "x", "region": "us-east-1", "account": "default"}')`); err == nil || !strings.Contains(err.Error(), "42501") {
+	if _, err := w.TryPSQL(w.Login("sly", "iasql_reader"),
+		`SELECT iasql_internal.call('sqs_send_message', '{"queue_name": "one", "message_body": "x", "region": "us-east-1", "account": "default"}')`); err == nil || !strings.Contains(err.Error(), "42501") {
 		t.Errorf("around the checks: %v", err)
 	}
 	if got := w.Refused(`CALL iasql_begin()`, one); !strings.Contains(got, "IA020: sqs_send_message acts at once and cannot be part of batch") || !strings.Contains(got, "CALL iasql_commit() or iasql_rollback()") {
@@ -290,7 +310,8 @@ func TestRefusals(t *testing.T) {
 	w.PSQL(`DELETE FROM iasql_mode`)
 	refused(w.UserURL, `SELECT * FROM sqs_send_message('one', NULL)`, "IA030", "message must not be NULL")
 	refused(w.UserURL, `SELECT * FROM sqs_send_message('one', 'x', account => 'none')`, "IA030")
-	if got := w.Refused(`BEGIN ISOLATION LEVEL REPEATABLE READ`, one); !strings.Contains(got, "IA021") || !strings.Contains(got, "READ COMMITTED") {
+	if got := w.Refused(`BEGIN ISOLATION LEVEL REPEATABLE READ`, one); !strings.Contains(got, "IA021") ||
+		!strings.Contains(got, "READ COMMITTED") {
 		t.Errorf("where the answer could not be seen: %s", got)
 	}
 	if got := operations(w); got != "SQS|SendMessage|ok" {
@@ -333,7 +354,8 @@ func TestUnknownOutcome(t *testing.T) {
 	const send = `SELECT * FROM sqs_send_message('one', 'x')`
 
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{Lose: c.Action == "SendMessage"} })
-	if got := w.Refused(send); !strings.Contains(got, "it may have been done") || !strings.Contains(got, "not done again by itself") {
+	if got := w.Refused(send); !strings.Contains(got, "it may have been done") ||
+		!strings.Contains(got, "not done again by itself") {
 		t.Errorf("after a lost answer: %s", got)
 	}
 	if got := operations(w); got != "SQS|SendMessage|unknown" {
@@ -359,7 +381,8 @@ func TestUnknownOutcome(t *testing.T) {
 	<-stuck
 	engine.Kill()
 	w.Serve()
-	if err := <-said; err == nil || !strings.Contains(err.Error(), "IA010") || !strings.Contains(err.Error(), "not done again by itself") {
+	if err := <-said; err == nil || !strings.Contains(err.Error(), "IA010") ||
+		!strings.Contains(err.Error(), "not done again by itself") {
 		t.Errorf("the caller is told %v", err)
 	}
 	w.Eventually(20*time.Second, "the journal says that the outcome is unknown", func() bool {

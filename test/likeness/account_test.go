@@ -18,7 +18,8 @@ func TestDenied(t *testing.T) {
 	for _, name := range []string{"open", "shut"} {
 		w.CLI("s3api", "create-bucket", "--bucket", name+"-"+w.AWS.ID)
 	}
-	l := likeness.Start(t, w.AWS.Endpoint, session, likeness.DeniedRegion{Region: "eu-west-1"}, likeness.DeniedBucket{Name: "shut-" + w.AWS.ID}, likeness.OwnTags{})
+	l := likeness.Start(t, w.AWS.Endpoint, session, likeness.DeniedRegion{Region: "eu-west-1"},
+		likeness.DeniedBucket{Name: "shut-" + w.AWS.ID}, likeness.OwnTags{})
 	w.Endpoint = l.URL
 	w.Serve()
 	w.Install([]string{"us-east-1", "eu-west-1"}, "aws_s3", "aws_sqs", "aws_vpc", "aws_dynamo")
@@ -35,7 +36,8 @@ func TestDenied(t *testing.T) {
 	session.Expire()
 	w.PSQL(`INSERT INTO queue (name) VALUES ('late')`, `INSERT INTO vpc (cidr_block) VALUES ('10.3.0.0/16')`)
 	w.Eventually(20*time.Second, "the session to be found expired", func() bool {
-		return strings.Contains(w.PSQL(`SELECT string_agg(message, ' ') FROM iasql_status WHERE state <> 'Present'`), "xpired")
+		return strings.Contains(w.PSQL(`SELECT string_agg(message, ' ') FROM iasql_status WHERE state <> 'Present'`),
+			"xpired")
 	})
 	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`); err == nil {
 		t.Error("a cycle without credentials is no error")

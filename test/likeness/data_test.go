@@ -38,7 +38,8 @@ func TestLateListing(t *testing.T) {
 	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	secrets.Late(true)
-	w.PSQL(`UPDATE secret SET description = 'second' WHERE name = 'stays'`, `DELETE FROM secret WHERE name = 'goes'`, `INSERT INTO secret (name) VALUES ('new')`)
+	w.PSQL(`UPDATE secret SET description = 'second' WHERE name = 'stays'`, `DELETE FROM secret WHERE name = 'goes'`,
+		`INSERT INTO secret (name) VALUES ('new')`)
 	w.Settled()
 	for range 2 {
 		w.PSQL(`SELECT iasql_sync_now()`)
@@ -90,14 +91,16 @@ func TestLogGroupKey(t *testing.T) {
 	w.PSQL(`INSERT INTO log_group (log_group_name, retention_in_days) VALUES ('/app', 7)`)
 	settles(t, w, "the log group to be made")
 	for _, to := range []string{"'" + key + "one'", "'" + key + "two'", "NULL"} {
-		w.PSQL(`UPDATE log_group SET kms_key_id = `+to, `UPDATE log_group SET retention_in_days = CASE retention_in_days WHEN 7 THEN 14 ELSE 7 END`)
+		w.PSQL(`UPDATE log_group SET kms_key_id = `+to,
+			`UPDATE log_group SET retention_in_days = CASE retention_in_days WHEN 7 THEN 14 ELSE 7 END`)
 		settles(t, w, "the key to be changed")
 		w.PSQL(`SELECT iasql_sync_now()`)
 		if got := w.PSQL(`SELECT coalesce(quote_literal(kms_key_id), 'NULL') FROM log_group`); got != to {
 			t.Errorf("the key is %s, want %s", got, to)
 		}
 	}
-	if creates, deletes := l.Proxy.Count("CreateLogGroup"), l.Proxy.Count("DeleteLogGroup"); creates != 1 || deletes != 0 {
+	if creates, deletes := l.Proxy.Count("CreateLogGroup"), l.Proxy.Count("DeleteLogGroup"); creates != 1 ||
+		deletes != 0 {
 		t.Errorf("%d creations and %d deletions of a log group", creates, deletes)
 	}
 }
@@ -107,13 +110,15 @@ func TestLogGroupKey(t *testing.T) {
 func TestTimeToLive(t *testing.T) {
 	t.Parallel()
 	w, l := start(t, func(endpoint string) []likeness.Rule {
-		return []likeness.Rule{&likeness.Tables{Creating: 2 * time.Second, Updating: 2 * time.Second, Deleting: 3 * time.Second,
-			Hour: time.Hour, Tagging: 2 * time.Second, Endpoint: endpoint}}
+		return []likeness.Rule{&likeness.Tables{Creating: 2 * time.Second, Updating: 2 * time.Second,
+			Deleting: 3 * time.Second,
+			Hour:     time.Hour, Tagging: 2 * time.Second, Endpoint: endpoint}}
 	}, "aws_dynamo")
 	w.PSQL(`INSERT INTO dynamo_table (table_name, primary_key, time_to_live_attribute, tags) VALUES ('items', '{"id": "S"}', 'until', '{"a": "1"}')`)
 	settles(t, w, "the table to be made")
 	w.PSQL(`UPDATE dynamo_table SET time_to_live_attribute = NULL, tags = '{"a": "2"}', deletion_protection_enabled = true`)
-	w.Becomes(20*time.Second, "Updating|f", `SELECT state, review FROM iasql_status WHERE table_name = 'dynamo_table' AND message LIKE '%multiple times within a fixed interval%'`)
+	w.Becomes(20*time.Second, "Updating|f",
+		`SELECT state, review FROM iasql_status WHERE table_name = 'dynamo_table' AND message LIKE '%multiple times within a fixed interval%'`)
 	w.Eventually(20*time.Second, "the rest to be changed", func() bool {
 		var table struct {
 			Table struct{ DeletionProtectionEnabled bool }
@@ -127,7 +132,8 @@ func TestTimeToLive(t *testing.T) {
 		t.Errorf("the time to live was asked to change %d times", n)
 	}
 	// DELETING it is neither there nor gone, and its successor waits for its name.
-	w.PSQL(`BEGIN`, `SET LOCAL iasql.allow_replace = 'on'`, `UPDATE dynamo_table SET primary_key = '{"other": "S"}'`, `COMMIT`)
+	w.PSQL(`BEGIN`, `SET LOCAL iasql.allow_replace = 'on'`, `UPDATE dynamo_table SET primary_key = '{"other": "S"}'`,
+		`COMMIT`)
 	settles(t, w, "the table to be another")
 	if got := w.PSQL(`SELECT primary_key FROM dynamo_table`); got != `{"other": "S"}` {
 		t.Errorf("the key is %s", got)
@@ -144,7 +150,8 @@ func TestTimeToLive(t *testing.T) {
 // nothing is lost, made twice, or left to anybody. Replacements count in the guard (finding B7).
 func TestQueuesInTime(t *testing.T) {
 	t.Parallel()
-	w, l := start(t, of(&likeness.Queues{Deleted: 6 * time.Second, Listing: time.Second, Changing: 1500 * time.Millisecond}), "aws_sqs")
+	w, l := start(t, of(&likeness.Queues{Deleted: 6 * time.Second, Listing: time.Second,
+		Changing: 1500 * time.Millisecond}), "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 12) i`)
 	settles(t, w, "the queues to be made")
 	w.PSQL(`UPDATE queue SET delay_seconds = 5`)
@@ -155,7 +162,8 @@ func TestQueuesInTime(t *testing.T) {
 	}
 	w.Admin(`UPDATE iasql_settings SET value = '10' WHERE name = 'max_deletes'`)
 	w.PSQL(`UPDATE queue SET name = name || '-renamed'`)
-	w.Becomes(20*time.Second, "12", `SELECT count(*) FROM iasql_status WHERE review AND message LIKE '%12 of them to replace them%'`)
+	w.Becomes(20*time.Second, "12",
+		`SELECT count(*) FROM iasql_status WHERE review AND message LIKE '%12 of them to replace them%'`)
 	if n := l.Proxy.Count("DeleteQueue"); n != 0 {
 		t.Errorf("%d queues were deleted past the guard", n)
 	}
@@ -164,7 +172,8 @@ func TestQueuesInTime(t *testing.T) {
 	w.PSQL(`BEGIN`, `DELETE FROM queue WHERE name = 'q1'`, `COMMIT`)
 	w.Settled()
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('q1', 7)`)
-	w.Becomes(20*time.Second, "Creating|f", `SELECT state, review FROM iasql_status WHERE table_name = 'queue' AND message LIKE '%QueueDeletedRecently%'`)
+	w.Becomes(20*time.Second, "Creating|f",
+		`SELECT state, review FROM iasql_status WHERE table_name = 'queue' AND message LIKE '%QueueDeletedRecently%'`)
 	// The engine would try again after AWS's minute, which is six seconds here.
 	w.Eventually(30*time.Second, "the queue to be back", func() bool {
 		w.PSQL(`SELECT iasql_retry('queue', id) FROM iasql_status s JOIN queue q ON q.id = s.record_id WHERE s.table_name = 'queue' AND s.state <> 'Present'`)
@@ -179,12 +188,14 @@ func TestQueuesInTime(t *testing.T) {
 // during a cycle holds in it, whatever listings say late (finding B8).
 func TestRuleMeanwhile(t *testing.T) {
 	t.Parallel()
-	w, l := start(t, of(&likeness.Queues{Deleted: 5 * time.Second, Listing: time.Second, Changing: 2 * time.Second}), "aws_sqs")
+	w, l := start(t, of(&likeness.Queues{Deleted: 5 * time.Second, Listing: time.Second, Changing: 2 * time.Second}),
+		"aws_sqs")
 	w.PSQL(`INSERT INTO queue (name, delay_seconds) SELECT 'q' || i, 1 FROM generate_series(1, 30) i`)
 	settles(t, w, "the queues to be made")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Eventually(10*time.Second, "the changes to show", func() bool { return w.PSQL(unsettled) == "" })
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'q30'`), "--attributes", "DelaySeconds=100")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'q30'`),
+		"--attributes", "DelaySeconds=100")
 	w.CLI("sqs", "create-queue", "--queue-name", "uninvited")
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	// What the cycle reads is answered once the rule is there.

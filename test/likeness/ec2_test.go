@@ -16,7 +16,8 @@ func TestInstance(t *testing.T) {
 			&likeness.Roles{Propagation: 2 * time.Second},
 			&likeness.Visibility{Hidden: time.Second},
 			&likeness.Dependencies{Endpoint: endpoint},
-			&likeness.Instances{Pending: 2 * time.Second, Stopping: 2 * time.Second, ShuttingDown: 3 * time.Second, Endpoint: endpoint},
+			&likeness.Instances{Pending: 2 * time.Second, Stopping: 2 * time.Second, ShuttingDown: 3 * time.Second,
+				Endpoint: endpoint},
 		}
 	}, "aws_ec2", "aws_iam")
 	w.PSQL(`BEGIN`,
@@ -38,12 +39,14 @@ func TestInstance(t *testing.T) {
 	}
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`, `DELETE FROM instance`,
-		`DELETE FROM security_group WHERE group_name = 'server'`, `DELETE FROM iam_role WHERE role_name = 'server'`, `COMMIT`)
+		`DELETE FROM security_group WHERE group_name = 'server'`, `DELETE FROM iam_role WHERE role_name = 'server'`,
+		`COMMIT`)
 	settles(t, w, "the instance to go")
 	if got := w.PSQL(`SELECT (SELECT count(*) FROM instance) + (SELECT count(*) FROM security_group WHERE group_name = 'server')`); got != "0" {
 		t.Errorf("%s records are left", got)
 	}
-	if runs, ends := l.Proxy.Count("RunInstances"), w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'RunInstances' AND result = 'ok'`); ends != "1" {
+	if runs, ends := l.Proxy.Count("RunInstances"),
+		w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action = 'RunInstances' AND result = 'ok'`); ends != "1" {
 		t.Errorf("%d calls, of which %s made an instance", runs, ends)
 	}
 	if got := w.PSQL(unsettled); got != "" {

@@ -33,9 +33,11 @@ func TestService(t *testing.T) {
 		there: `SELECT CASE WHEN (SELECT status FROM service) = 'ACTIVE' AND (SELECT state FROM load_balancer) = 'active' AND (SELECT count(*) FROM service_security_groups) = 1
 			THEN 'yes' ELSE concat_ws(' ', (SELECT status FROM service), (SELECT state FROM load_balancer)) END`,
 		down: []string{
-			`DELETE FROM service`, `DELETE FROM task_definition`, `DELETE FROM cluster`, `DELETE FROM listener`, `DELETE FROM load_balancer`, `DELETE FROM target_group`,
+			`DELETE FROM service`, `DELETE FROM task_definition`, `DELETE FROM cluster`, `DELETE FROM listener`,
+			`DELETE FROM load_balancer`, `DELETE FROM target_group`,
 			`DELETE FROM security_group_rule WHERE security_group_id IN (SELECT id FROM security_group WHERE is_default IS NOT TRUE)`, `DELETE FROM security_group WHERE is_default IS NOT TRUE`,
-			`DELETE FROM iam_role WHERE role_name = 'web-execution'`, `DELETE FROM log_group WHERE log_group_name = '/web/tasks'`,
+			`DELETE FROM iam_role WHERE role_name = 'web-execution'`,
+			`DELETE FROM log_group WHERE log_group_name = '/web/tasks'`,
 		},
 		gone: `SELECT (SELECT count(*) FROM service) + (SELECT count(*) FROM task_definition) + (SELECT count(*) FROM cluster) + (SELECT count(*) FROM load_balancer) + (SELECT count(*) FROM target_group)
 			+ (SELECT count(*) FROM security_group WHERE is_default IS NOT TRUE) + (SELECT count(*) FROM iam_role WHERE role_name = 'web-execution') + (SELECT count(*) FROM log_group WHERE log_group_name = '/web/tasks')`,

@@ -27,7 +27,8 @@ func TestExamples(t *testing.T) {
 	}
 	for _, file := range files {
 		module := strings.TrimSuffix(filepath.Base(file), ".sql")
-		if os.Getenv("IASQL_TEST_EXAMPLES") != "all" && !slices.Contains([]string{"aws_s3", "aws_sns", "aws_cloudfront", "aws_dynamo"}, module) {
+		if os.Getenv("IASQL_TEST_EXAMPLES") != "all" &&
+			!slices.Contains([]string{"aws_s3", "aws_sns", "aws_cloudfront", "aws_dynamo"}, module) {
 			continue
 		}
 		t.Run(module, func(t *testing.T) {
@@ -37,8 +38,10 @@ func TestExamples(t *testing.T) {
 			w.Endpoint = likeness.Start(t, w.AWS.Endpoint, likeness.AWS(w.AWS.Endpoint, speed)...).URL
 			w.Serve()
 			w.Install(east, module)
-			w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`, likeness.Window(speed).Milliseconds()))
-			if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", file, w.UserURL).CombinedOutput(); err != nil {
+			w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`,
+				likeness.Window(speed).Milliseconds()))
+			if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", file,
+				w.UserURL).CombinedOutput(); err != nil {
 				t.Fatalf("%v:\n%s", err, out)
 			}
 			settles(t, w, "nothing to be left")
@@ -50,7 +53,8 @@ func TestExamples(t *testing.T) {
 // VPCs", Amazon VPC User Guide); the emulator's has none.
 func defaultGateway(w *harness.World) {
 	w.Helper()
-	vpc := w.CLI("ec2", "describe-vpcs", "--filters", "Name=is-default,Values=true")["Vpcs"].([]any)[0].(map[string]any)["VpcId"].(string)
+	vpc := w.CLI("ec2", "describe-vpcs", "--filters",
+		"Name=is-default,Values=true")["Vpcs"].([]any)[0].(map[string]any)["VpcId"].(string)
 	gateway := w.CLI("ec2", "create-internet-gateway")["InternetGateway"].(map[string]any)["InternetGatewayId"].(string)
 	w.CLI("ec2", "attach-internet-gateway", "--internet-gateway-id", gateway, "--vpc-id", vpc)
 }

@@ -32,22 +32,27 @@ func (s landscape) try(t *testing.T) (*harness.World, *likeness.Likeness) {
 	w.Endpoint = l.URL
 	w.Serve()
 	w.Install(s.regions, s.modules...)
-	w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'consistency_window'`, likeness.Window(compressed)/time.Second))
+	w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d seconds' WHERE name = 'consistency_window'`,
+		likeness.Window(compressed)/time.Second))
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	begun := time.Now()
 	s.pass(t, w, "come up", s.up)
 	if got := w.PSQL(s.there); got != "yes" {
 		t.Errorf("it came up otherwise: %s", got)
 	}
-	t.Logf("up in %s, %s operations failed at first", time.Since(begun).Round(time.Second), w.PSQL(`SELECT count(*) FROM iasql_operations WHERE result = 'failed'`))
+	t.Logf("up in %s, %s operations failed at first", time.Since(begun).Round(time.Second),
+		w.PSQL(`SELECT count(*) FROM iasql_operations WHERE result = 'failed'`))
 	begun = time.Now()
 	s.pass(t, w, "go", s.down)
 	if got := w.PSQL(s.gone); got != "0" {
 		t.Errorf("%s records are left", got)
 	}
-	t.Logf("down in %s, %s operations failed at first", time.Since(begun).Round(time.Second), w.PSQL(`SELECT count(*) FROM iasql_operations WHERE result = 'failed'`))
+	t.Logf("down in %s, %s operations failed at first", time.Since(begun).Round(time.Second),
+		w.PSQL(`SELECT count(*) FROM iasql_operations WHERE result = 'failed'`))
 	w.PSQL(`SELECT iasql_sync_now()`)
-	w.Eventually(30*time.Second, "nothing to be left in the cloud", func() bool { return w.PSQL(s.gone) == "0" && w.PSQL(unsettled) == "" })
+	w.Eventually(30*time.Second, "nothing to be left in the cloud", func() bool {
+		return w.PSQL(s.gone) == "0" && w.PSQL(unsettled) == ""
+	})
 	return w, l
 }
 

@@ -15,7 +15,8 @@ var east = []string{"us-east-1"}
 
 // start starts an engine before AWS's likeness, with a window that is shorter than what
 // AWS takes for most things.
-func start(t *testing.T, rules func(endpoint string) []likeness.Rule, modules ...string) (*harness.World, *likeness.Likeness) {
+func start(t *testing.T, rules func(endpoint string) []likeness.Rule, modules ...string) (*harness.World,
+	*likeness.Likeness) {
 	t.Helper()
 	w := harness.NewWorld(t)
 	l := likeness.Start(t, w.AWS.Endpoint, rules(w.AWS.Endpoint)...)
@@ -36,18 +37,22 @@ const database = `INSERT INTO rds (db_instance_identifier, engine, db_instance_c
 func TestReplacedDatabase(t *testing.T) {
 	t.Parallel()
 	w, l := start(t, func(endpoint string) []likeness.Rule {
-		return []likeness.Rule{&likeness.DBInstances{Creating: 3 * time.Second, Deleting: 12 * time.Second, Endpoint: endpoint}}
+		return []likeness.Rule{&likeness.DBInstances{Creating: 3 * time.Second, Deleting: 12 * time.Second,
+			Endpoint: endpoint}}
 	}, "aws_rds")
 	w.PSQL(database)
 	w.Settled()
 	w.PSQL(`BEGIN`, `SET LOCAL iasql.allow_replace = 'on'`, `UPDATE rds SET storage_encrypted = true`, `COMMIT`)
-	w.Becomes(10*time.Second, "Replacing|f|the old object is being deleted", `SELECT state || '|' || left(review::text, 1) || '|' || message FROM iasql_status WHERE table_name = 'rds'`)
+	w.Becomes(10*time.Second, "Replacing|f|the old object is being deleted",
+		`SELECT state || '|' || left(review::text, 1) || '|' || message FROM iasql_status WHERE table_name = 'rds'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Eventually(90*time.Second, "the database to be replaced", func() bool {
-		return w.PSQL(`SELECT count(*) FROM rds WHERE storage_encrypted AND db_instance_status = 'available'`) == "1" && w.PSQL(unsettled) == ""
+		return w.PSQL(`SELECT count(*) FROM rds WHERE storage_encrypted AND db_instance_status = 'available'`) == "1" &&
+			w.PSQL(unsettled) == ""
 	})
 	w.Settled()
-	if deletes, creates := l.Proxy.Count("DeleteDBInstance"), w.PSQL(`SELECT count(*) FROM iasql_operations WHERE table_name = 'rds' AND kind = 'create' AND result = 'ok'`); deletes != 1 || creates != "2" {
+	if deletes, creates := l.Proxy.Count("DeleteDBInstance"),
+		w.PSQL(`SELECT count(*) FROM iasql_operations WHERE table_name = 'rds' AND kind = 'create' AND result = 'ok'`); deletes != 1 || creates != "2" {
 		t.Errorf("%d deletions, %s creations", deletes, creates)
 	}
 }
@@ -62,14 +67,17 @@ func TestFailover(t *testing.T) {
 		rds = &likeness.DBInstances{Creating: 8 * time.Second, Deleting: 5 * time.Second, Endpoint: endpoint}
 		return []likeness.Rule{rds}
 	}, "aws_rds")
-	w.PSQL(strings.NewReplacer("skip_final_snapshot)", "availability_zone)", "true)", "'us-east-1a')").Replace(database))
-	w.Becomes(10*time.Second, "Creating|is being made", `SELECT state || '|' || message FROM iasql_status WHERE table_name = 'rds'`)
+	w.PSQL(strings.NewReplacer("skip_final_snapshot)", "availability_zone)", "true)",
+		"'us-east-1a')").Replace(database))
+	w.Becomes(10*time.Second, "Creating|is being made",
+		`SELECT state || '|' || message FROM iasql_status WHERE table_name = 'rds'`)
 	w.Settled()
 	if n := l.Proxy.Count("CreateDBInstance"); n != 1 {
 		t.Errorf("%d creations of a database that is being created", n)
 	}
 	w.PSQL(`SELECT iasql_sync_now()`, `INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
-	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "theirs", "--engine", "postgres", "--db-instance-class", "db.t3.micro",
+	w.CLI("rds", "create-db-instance", "--db-instance-identifier", "theirs", "--engine", "postgres",
+		"--db-instance-class", "db.t3.micro",
 		"--allocated-storage", "20", "--master-username", "admin1", "--master-user-password", "secret-password")
 	rds.Failover("us-east-1", "shop", "us-east-1b")
 	w.PSQL(`SELECT iasql_sync_now()`, `SELECT iasql_sync_now()`)
@@ -90,7 +98,8 @@ func TestFailover(t *testing.T) {
 func TestNetwork(t *testing.T) {
 	t.Parallel()
 	w, l := start(t, func(endpoint string) []likeness.Rule {
-		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second, Deleting: 3 * time.Second, Endpoint: endpoint}, &likeness.Dependencies{Endpoint: endpoint}}
+		return []likeness.Rule{&likeness.Network{Pending: 3 * time.Second, Deleting: 3 * time.Second,
+			Endpoint: endpoint}, &likeness.Dependencies{Endpoint: endpoint}}
 	}, "aws_vpc")
 	w.PSQL(`BEGIN`,
 		`INSERT INTO vpc (cidr_block, enable_dns_hostnames) VALUES ('10.1.0.0/16', true)`,
@@ -115,8 +124,11 @@ func TestNetwork(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`) // the route table that was the main one before stays, and is a record from now on
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.PSQL(`BEGIN`,
-		`DELETE FROM route WHERE nat_gateway_id IS NOT NULL OR internet_gateway_id IS NOT NULL`, `DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
-		`DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway`, `DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`, `DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`,
+		`DELETE FROM route WHERE nat_gateway_id IS NOT NULL OR internet_gateway_id IS NOT NULL`,
+		`DELETE FROM nat_gateway`, `DELETE FROM elastic_ip`,
+		`DELETE FROM endpoint_interface`, `DELETE FROM internet_gateway`,
+		`DELETE FROM subnet WHERE cidr_block = '10.1.1.0/24'`,
+		`DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`,
 		`DELETE FROM vpc WHERE cidr_block = '10.1.0.0/16'`, `COMMIT`)
 	w.Eventually(90*time.Second, "the network to go", func() bool { return w.PSQL(unsettled) == "" })
 	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE is_default IS NOT TRUE`); got != "0" {

@@ -20,7 +20,8 @@ func TestMaintenance(t *testing.T) {
 	w.PSQL(strings.NewReplacer("skip_final_snapshot)", "engine_version)", "true)", "'16.4')").Replace(database))
 	w.Settled()
 	w.PSQL(`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`)
-	w.CLI("rds", "modify-db-instance", "--db-instance-identifier", "shop", "--engine-version", "16.6", "--allocated-storage", "26", "--apply-immediately")
+	w.CLI("rds", "modify-db-instance", "--db-instance-identifier", "shop", "--engine-version", "16.6",
+		"--allocated-storage", "26", "--apply-immediately")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Becomes(20*time.Second, "16.6|26", `SELECT engine_version, allocated_storage FROM rds`)
 	w.Settled()
@@ -43,7 +44,8 @@ func TestKeysByAlias(t *testing.T) {
 		"kms_key_id of general_purpose_volume": `INSERT INTO general_purpose_volume (availability_zone, volume_type, size, encrypted, kms_key_id) VALUES ('us-east-1a', 'gp3', 8, true, 'alias/mine')`,
 		"kms_key of repository":                `INSERT INTO repository (repository_name, encryption_type, kms_key) VALUES ('mine', 'KMS', 'arn:aws:kms:us-east-1:123456789012:alias/mine')`,
 	} {
-		if said := w.Refused(insert); !strings.Contains(said, "column "+column+" cannot be") || !strings.Contains(said, "Not an alias") {
+		if said := w.Refused(insert); !strings.Contains(said, "column "+column+" cannot be") ||
+			!strings.Contains(said, "Not an alias") {
 			t.Errorf("%s: %s", insert, said)
 		}
 	}

@@ -34,8 +34,10 @@ func TestTopics(t *testing.T) {
 	w.PSQL(`INSERT INTO topic (name) VALUES ('theirs')`)
 	w.Settled()
 	endpoint := "arn:aws:sqs:us-east-1:" + w.AWS.ID + ":reader"
-	other.CLI(t, "sns", "subscribe", "--topic-arn", "arn:aws:sns:us-east-1:"+w.AWS.ID+":theirs", "--protocol", "sqs", "--notification-endpoint", endpoint)
-	w.PSQL(`INSERT INTO subscription (topic, protocol, endpoint, raw_message_delivery) VALUES ('theirs', 'sqs', '` + endpoint + `', true)`)
+	other.CLI(t, "sns", "subscribe", "--topic-arn", "arn:aws:sns:us-east-1:"+w.AWS.ID+":theirs", "--protocol", "sqs",
+		"--notification-endpoint", endpoint)
+	w.PSQL(`INSERT INTO subscription (topic, protocol, endpoint, raw_message_delivery) VALUES ('theirs', 'sqs', '` +
+		endpoint + `', true)`)
 	settles(t, w, "the subscription to be adopted")
 	if got := w.PSQL(`SELECT raw_message_delivery FROM subscription WHERE topic = 'theirs'`); got != "t" {
 		t.Errorf("raw message delivery is %s", got)
@@ -46,17 +48,22 @@ func TestTopics(t *testing.T) {
 // of the role: nobody is asked, in any of the services.
 func TestNewPrincipal(t *testing.T) {
 	t.Parallel()
-	w, _ := start(t, of(&likeness.Identities{Spreading: 4 * time.Second, Listing: 2 * time.Second}), "aws_iam", "aws_sqs", "aws_sns", "aws_s3", "aws_ecr")
+	w, _ := start(t, of(&likeness.Identities{Spreading: 4 * time.Second, Listing: 2 * time.Second}), "aws_iam",
+		"aws_sqs", "aws_sns", "aws_s3", "aws_ecr")
 	role := `arn:aws:iam::` + w.AWS.ID + `:role/reader`
 	policy := func(action, resource string) string {
-		return `'{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": "` + role + `"}, "Action": "` + action + `", "Resource": "` + resource + `"}]}'`
+		return `'{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": "` + role +
+			`"}, "Action": "` + action + `", "Resource": "` + resource + `"}]}'`
 	}
 	w.PSQL(`BEGIN`,
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('reader', '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}')`,
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('second', '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": "`+role+`"}, "Action": "sts:AssumeRole"}]}')`,
-		`INSERT INTO queue (name, policy) VALUES ('q', `+policy("sqs:SendMessage", "arn:aws:sqs:us-east-1:"+w.AWS.ID+":q")+`)`,
-		`INSERT INTO topic (name, policy) VALUES ('t', `+policy("sns:Publish", "arn:aws:sns:us-east-1:"+w.AWS.ID+":t")+`)`,
-		`INSERT INTO bucket (name, policy) VALUES ('b-`+w.AWS.ID+`', `+policy("s3:GetObject", "arn:aws:s3:::b-"+w.AWS.ID+"/*")+`)`,
+		`INSERT INTO queue (name, policy) VALUES ('q', `+
+			policy("sqs:SendMessage", "arn:aws:sqs:us-east-1:"+w.AWS.ID+":q")+`)`,
+		`INSERT INTO topic (name, policy) VALUES ('t', `+policy("sns:Publish", "arn:aws:sns:us-east-1:"+w.AWS.ID+":t")+
+			`)`,
+		`INSERT INTO bucket (name, policy) VALUES ('b-`+w.AWS.ID+`', `+
+			policy("s3:GetObject", "arn:aws:s3:::b-"+w.AWS.ID+"/*")+`)`,
 		`INSERT INTO repository (repository_name) VALUES ('images')`,
 		`INSERT INTO repository_policy (repository_id, policy) SELECT id, '{"Version": "2012-10-17", "Statement": [{"Sid": "pull", "Effect": "Allow", "Principal": {"AWS": "`+role+`"}, "Action": "ecr:BatchGetImage"}]}' FROM repository`,
 		`COMMIT`)

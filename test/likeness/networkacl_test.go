@@ -27,7 +27,8 @@ func TestNetworkACLOfNewSubnet(t *testing.T) {
 	w.Becomes(90*time.Second, "10.1.1.0/24 false, 10.1.2.0/24 true",
 		`SELECT string_agg(concat_ws(' ', s.cidr_block, a.is_default::text), ', ' ORDER BY s.cidr_block) FROM subnet s LEFT JOIN network_acl a ON a.id = s.network_acl_id WHERE s.cidr_block << '10.1.0.0/16'`)
 	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE table_name = 'subnet' AND result = 'failed'`); got != "0" {
-		t.Errorf("%s calls failed: %s", got, w.PSQL(`SELECT action, error FROM iasql_operations WHERE result = 'failed'`))
+		t.Errorf("%s calls failed: %s", got,
+			w.PSQL(`SELECT action, error FROM iasql_operations WHERE result = 'failed'`))
 	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name = 'subnet' AND change_type = 'UPDATE' AND change -> 'change' -> 'network_acl_id' = 'null'`); got != "0" {
 		t.Errorf("%s changes of the list to NULL", got)

@@ -22,7 +22,9 @@ func TestPeering(t *testing.T) {
 		down: []string{
 			`DELETE FROM route WHERE vpc_peering_connection_id IS NOT NULL`, `DELETE FROM peering_connection`,
 			`DELETE FROM route_table_association WHERE route_table_id IN (SELECT t.id FROM route_table t JOIN vpc v ON v.id = t.vpc_id WHERE v.is_default IS NOT TRUE AND NOT t.is_main)`,
-			`DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`, `DELETE FROM subnet WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`, `DELETE FROM vpc WHERE is_default IS NOT TRUE`,
+			`DELETE FROM route_table WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`,
+			`DELETE FROM subnet WHERE vpc_id IN (SELECT id FROM vpc WHERE is_default IS NOT TRUE)`,
+			`DELETE FROM vpc WHERE is_default IS NOT TRUE`,
 		},
 		gone: `SELECT (SELECT count(*) FROM vpc WHERE is_default IS NOT TRUE) + (SELECT count(*) FROM peering_connection)`,
 	}.try(t)

@@ -32,7 +32,8 @@ func TestRules(t *testing.T) {
 		if rule["Description"] == nil {
 			continue
 		}
-		got := w.PSQL(fmt.Sprintf(`SELECT description FROM security_group_rule WHERE security_group_rule_id = '%s'`, rule["SecurityGroupRuleId"]))
+		got := w.PSQL(fmt.Sprintf(`SELECT description FROM security_group_rule WHERE security_group_rule_id = '%s'`,
+			rule["SecurityGroupRuleId"]))
 		if got != rule["Description"] || got != fmt.Sprintf("port %v", rule["FromPort"]) {
 			t.Errorf("the rule of port %v is that of the record with %q", rule["FromPort"], got)
 		}

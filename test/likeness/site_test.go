@@ -20,18 +20,24 @@ func TestSite(t *testing.T) {
 		}
 	}, "aws_s3", "aws_acm", "aws_route53", "aws_cloudfront")
 	w.PSQL(`BEGIN`,
-		`INSERT INTO bucket (name, policy) VALUES ('site-`+w.AWS.ID+`', '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": ["`+w.AWS.ID+`", "arn:aws:iam::999999999999:root"]}, "Action": "s3:GetObject", "Resource": "arn:aws:s3:::site-`+w.AWS.ID+`/*"}]}')`,
-		`INSERT INTO public_access_block (bucket_name, block_public_policy, restrict_public_buckets) VALUES ('site-`+w.AWS.ID+`', false, false)`,
+		`INSERT INTO bucket (name, policy) VALUES ('site-`+w.AWS.ID+
+			`', '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"AWS": ["`+w.AWS.ID+
+			`", "arn:aws:iam::999999999999:root"]}, "Action": "s3:GetObject", "Resource": "arn:aws:s3:::site-`+
+			w.AWS.ID+`/*"}]}')`,
+		`INSERT INTO public_access_block (bucket_name, block_public_policy, restrict_public_buckets) VALUES ('site-`+
+			w.AWS.ID+`', false, false)`,
 		`INSERT INTO bucket_website (bucket_name, index_document) VALUES ('site-`+w.AWS.ID+`', 'index.html')`,
 		`INSERT INTO hosted_zone (domain_name) VALUES ('site.test')`,
 		`INSERT INTO certificate (domain_name, subject_alternative_names, dns_records) VALUES ('www.site.test', '{site.test}', true)`,
 		`INSERT INTO distribution (comment, alternate_domain_names, custom_ssl_certificate_id, default_root_object, dns_records, origins, default_cache_behavior)
 			SELECT 'the site', '{www.site.test,site.test}', id, 'index.html', true,
-				'[{"Id": "site", "DomainName": "site-`+w.AWS.ID+`.s3-website-us-east-1.amazonaws.com", "CustomOriginConfig": {"OriginProtocolPolicy": "http-only"}}]',
+				'[{"Id": "site", "DomainName": "site-`+w.AWS.ID+
+			`.s3-website-us-east-1.amazonaws.com", "CustomOriginConfig": {"OriginProtocolPolicy": "http-only"}}]',
 				'{"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}' FROM certificate`,
 		`COMMIT`)
 	up := func() bool {
-		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" && w.PSQL(unsettled) == "" && w.PSQL(`SELECT count(*) FROM resource_record_set WHERE alias_dns_name LIKE '%.cloudfront.net'`) != "0"
+		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" && w.PSQL(unsettled) == "" &&
+			w.PSQL(`SELECT count(*) FROM resource_record_set WHERE alias_dns_name LIKE '%.cloudfront.net'`) != "0"
 	}
 	w.Eventually(80*time.Second, "the site to come up", up)
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -46,7 +52,8 @@ func TestSite(t *testing.T) {
 		t.Errorf("deleted on the way up: %s", got)
 	}
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
-	w.PSQL(`BEGIN`, `SET LOCAL iasql.with_contents = 'on'`, `DELETE FROM distribution`, `DELETE FROM certificate`, `DELETE FROM hosted_zone`,
+	w.PSQL(`BEGIN`, `SET LOCAL iasql.with_contents = 'on'`, `DELETE FROM distribution`, `DELETE FROM certificate`,
+		`DELETE FROM hosted_zone`,
 		`DELETE FROM bucket_website`, `DELETE FROM public_access_block`, `DELETE FROM bucket`, `COMMIT`)
 	w.Eventually(80*time.Second, "the site to go", func() bool {
 		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled`) == "0" && w.PSQL(unsettled) == ""
@@ -75,7 +82,8 @@ func TestNames(t *testing.T) {
 	}
 	calls := l.Proxy.Count("POST /2013-04-01/hostedzone/" + w.PSQL(`SELECT hosted_zone_id FROM hosted_zone`) + "/rrset")
 	w.PSQL(`SELECT iasql_sync_now()`)
-	if again := l.Proxy.Count("POST /2013-04-01/hostedzone/" + w.PSQL(`SELECT hosted_zone_id FROM hosted_zone`) + "/rrset"); again != calls {
+	if again := l.Proxy.Count("POST /2013-04-01/hostedzone/" + w.PSQL(`SELECT hosted_zone_id FROM hosted_zone`) +
+		"/rrset"); again != calls {
 		t.Errorf("%d changes of what means the same", again-calls)
 	}
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
@@ -89,7 +97,9 @@ func TestBucketAgain(t *testing.T) {
 	t.Parallel()
 	w, _ := start(t, of(&likeness.Buckets{Deleting: 4 * time.Second, Listing: 2 * time.Second}), "aws_s3")
 	name := "again-" + w.AWS.ID
-	insert := `INSERT INTO bucket (name, policy) VALUES ('` + name + `', '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Principal": {"AWS": ["111111111111", "` + w.AWS.ID + `", "222222222222"]}, "Action": ["s3:GetObject"], "Resource": "arn:aws:s3:::` + name + `/*"}}')`
+	insert := `INSERT INTO bucket (name, policy) VALUES ('` + name +
+		`', '{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Principal": {"AWS": ["111111111111", "` +
+		w.AWS.ID + `", "222222222222"]}, "Action": ["s3:GetObject"], "Resource": "arn:aws:s3:::` + name + `/*"}}')`
 	w.PSQL(insert)
 	settles(t, w, "the bucket to be made")
 	w.PSQL(`SELECT iasql_sync_now()`)
@@ -114,7 +124,8 @@ func TestRecordsTakeARight(t *testing.T) {
 	w, _ := start(t, of(&likeness.Certificates{}), "aws_acm", "aws_route53")
 	w.Admin(`REVOKE INSERT ON resource_record_set FROM iasql_user`)
 	const insert = `INSERT INTO certificate (domain_name, dns_records) VALUES ('www.site.test', `
-	if got := w.Refused(insert + `true)`); !strings.Contains(got, "42501") || !strings.Contains(got, "resource_record_set") {
+	if got := w.Refused(insert + `true)`); !strings.Contains(got, "42501") ||
+		!strings.Contains(got, "resource_record_set") {
 		t.Errorf("without the right: %s", got)
 	}
 	w.Admin(`GRANT INSERT ON resource_record_set TO iasql_user`)

@@ -39,7 +39,8 @@ func TestWebService(t *testing.T) {
 				AND (SELECT count(*) FROM registered_instance) = 2 AND (SELECT db_instance_status FROM rds) IN ('available', 'modifying') AND (SELECT count(*) FROM rds_security_groups) = 1
 			THEN 'yes' ELSE concat_ws(' ', (SELECT string_agg(status, ' ') FROM instance), (SELECT state FROM load_balancer), (SELECT count(*) FROM registered_instance), (SELECT db_instance_status FROM rds)) END`,
 		down: []string{
-			`DELETE FROM listener`, `DELETE FROM load_balancer`, `DELETE FROM registered_instance`, `DELETE FROM target_group`, `DELETE FROM instance`, `DELETE FROM rds`, `DELETE FROM db_subnet_group`,
+			`DELETE FROM listener`, `DELETE FROM load_balancer`, `DELETE FROM registered_instance`,
+			`DELETE FROM target_group`, `DELETE FROM instance`, `DELETE FROM rds`, `DELETE FROM db_subnet_group`,
 			`DELETE FROM security_group_rule WHERE security_group_id IN (SELECT id FROM security_group WHERE is_default IS NOT TRUE)`, `DELETE FROM security_group WHERE is_default IS NOT TRUE`,
 			`DELETE FROM iam_role WHERE role_name = 'shop-web'`, `DELETE FROM subnet WHERE NOT default_for_az`,
 		},

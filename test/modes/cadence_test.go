@@ -30,7 +30,8 @@ func TestCadence(t *testing.T) {
 		t.Helper()
 		before := w.PSQL(`SELECT max(id) FROM iasql_cycles WHERE kind = 'full'`)
 		w.Admin(`SELECT iasql_internal.enqueue_sync()`)
-		w.Becomes(20*time.Second, "t", `SELECT bool_and(ended IS NOT NULL) FROM iasql_cycles WHERE kind = 'full' AND id > `+before)
+		w.Becomes(20*time.Second, "t",
+			`SELECT bool_and(ended IS NOT NULL) FROM iasql_cycles WHERE kind = 'full' AND id > `+before)
 	}
 	listed := func() int { return proxy.Count("ListQueues") + proxy.Count("DescribeVpcs") }
 
@@ -81,7 +82,8 @@ func TestCadence(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg("table", ' ') FROM iasql_tables WHERE last_seen < now() - interval '5 minutes' OR last_seen IS NULL AND "table" NOT IN ('aws_account', 'aws_event_source')`); got != "" {
 		t.Errorf("not seen were %s", got)
 	}
-	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('queues')`); err == nil || !strings.Contains(err.Error(), "Did you mean 'queue'?") {
+	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('queues')`); err == nil ||
+		!strings.Contains(err.Error(), "Did you mean 'queue'?") {
 		t.Errorf("a table that is not there: %v", err)
 	}
 }
@@ -96,7 +98,8 @@ func TestDeniedRegion(t *testing.T) {
 	w.Endpoint = proxy.URL
 	deny := func(c faultproxy.Call) faultproxy.Fault {
 		if c.Region == west && c.Service != "sts" {
-			return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: "User is not authorized to perform this action with an explicit deny in a service control policy"}
+			return faultproxy.Fault{Status: 403, Code: "AccessDenied",
+				Message: "User is not authorized to perform this action with an explicit deny in a service control policy"}
 		}
 		return faultproxy.Fault{}
 	}
@@ -143,7 +146,8 @@ func TestDeniedRegion(t *testing.T) {
 		return faultproxy.Fault{}
 	})
 	w.Admin(`DELETE FROM iasql_internal.listing WHERE table_name LIKE 'topic%'`)
-	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('topic')`); err == nil || !strings.Contains(err.Error(), "table topic could not be read") {
+	if _, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now('topic')`); err == nil ||
+		!strings.Contains(err.Error(), "table topic could not be read") {
 		t.Errorf("what may be read nowhere: %v", err)
 	}
 }
@@ -159,16 +163,21 @@ func TestDeniedBucket(t *testing.T) {
 		return func(c faultproxy.Call) faultproxy.Fault {
 			// (In AWS the listing says where buckets are, and nobody asks them.)
 			if c.Service == "s3" && strings.Contains(c.Action, " /"+name) && !strings.Contains(c.Action, "location") {
-				return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: "User is not authorized to perform this action with an explicit deny in a resource-based policy"}
+				return faultproxy.Fault{Status: 403, Code: "AccessDenied",
+					Message: "User is not authorized to perform this action with an explicit deny in a " +
+						"resource-based policy"}
 			}
 			return faultproxy.Fault{}
 		}
 	}
 	for _, name := range []string{"open", "shut", "third"} {
 		w.CLI("s3api", "create-bucket", "--bucket", name+"-bucket")
-		w.CLI("s3api", "put-bucket-versioning", "--bucket", name+"-bucket", "--versioning-configuration", "Status=Enabled")
-		w.CLI("s3api", "put-public-access-block", "--bucket", name+"-bucket", "--public-access-block-configuration", "BlockPublicAcls=true")
-		w.CLI("s3api", "put-bucket-website", "--bucket", name+"-bucket", "--website-configuration", `{"IndexDocument": {"Suffix": "index.html"}}`)
+		w.CLI("s3api", "put-bucket-versioning", "--bucket", name+"-bucket", "--versioning-configuration",
+			"Status=Enabled")
+		w.CLI("s3api", "put-public-access-block", "--bucket", name+"-bucket", "--public-access-block-configuration",
+			"BlockPublicAcls=true")
+		w.CLI("s3api", "put-bucket-website", "--bucket", name+"-bucket", "--website-configuration",
+			`{"IndexDocument": {"Suffix": "index.html"}}`)
 		w.CLI("s3api", "put-object", "--bucket", name+"-bucket", "--key", "a")
 	}
 	proxy.Set(shut("shut-bucket"))
@@ -180,7 +189,8 @@ func TestDeniedBucket(t *testing.T) {
 	const all = `SELECT (SELECT string_agg(concat_ws(' ', name, versioning_enabled, tags), ', ' ORDER BY name) FROM bucket),
 		(SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM public_access_block), (SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM bucket_website),
 		(SELECT string_agg(bucket_name, ' ' ORDER BY bucket_name) FROM bucket_object)`
-	if got := w.PSQL(all); got != "open-bucket t, shut-bucket, third-bucket t|open-bucket third-bucket|open-bucket third-bucket|open-bucket third-bucket" {
+	if got := w.PSQL(all); got != "open-bucket t, shut-bucket, third-bucket t|open-bucket third-bucket|open-bucket "+
+		"third-bucket|open-bucket third-bucket" {
 		t.Errorf("the tables are %s", got)
 	}
 	if got := w.PSQL(`SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM iasql_listings WHERE denied LIKE '%shut-bucket%explicit deny%' AND denied NOT LIKE '%open%'`); got != "bucket bucket_object bucket_website public_access_block" {
@@ -195,7 +205,8 @@ func TestDeniedBucket(t *testing.T) {
 	w.CLI("s3api", "delete-bucket-website", "--bucket", "open-bucket")
 	w.CLI("s3api", "delete-object", "--bucket", "open-bucket", "--key", "a")
 	w.PSQL(`SELECT iasql_sync_now()`)
-	if got := w.PSQL(all); got != "open-bucket t, shut-bucket t, third-bucket t|open-bucket shut-bucket third-bucket|shut-bucket third-bucket|shut-bucket third-bucket" {
+	if got := w.PSQL(all); got != "open-bucket t, shut-bucket t, third-bucket t|open-bucket shut-bucket "+
+		"third-bucket|shut-bucket third-bucket|shut-bucket third-bucket" {
 		t.Errorf("with another bucket denied the tables are %s", got)
 	}
 	proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })

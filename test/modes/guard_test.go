@@ -17,11 +17,13 @@ func TestReplacementsAreGuarded(t *testing.T) {
 	w.Settled()
 	w.Admin(`UPDATE iasql_settings SET value = '10' WHERE name = 'max_deletes'`)
 	w.PSQL(`UPDATE queue SET name = name || '-renamed'`)
-	w.Becomes(30*time.Second, "12", `SELECT count(*) FROM iasql_status WHERE review AND message LIKE '%12 of them to replace them%max_deletes%'`)
+	w.Becomes(30*time.Second, "12",
+		`SELECT count(*) FROM iasql_status WHERE review AND message LIKE '%12 of them to replace them%max_deletes%'`)
 	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE action <> 'CreateQueue' OR key LIKE '%renamed%'`); got != "0" {
 		t.Errorf("%s calls were made", got)
 	}
-	w.Admin(`UPDATE iasql_settings SET value = '100' WHERE name = 'max_deletes'`, `UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Admin(`UPDATE iasql_settings SET value = '100' WHERE name = 'max_deletes'`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
 	w.Becomes(30*time.Second, "12", `SELECT count(*) FROM queue WHERE url LIKE '%-renamed'`)
 	w.Settled()
 }

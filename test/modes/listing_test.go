@@ -35,7 +35,8 @@ func TestChangesDuringListing(t *testing.T) {
 			letGo := sync.OnceFunc(func() { close(release) })
 			defer letGo()
 			proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
-				if c.Action != "DescribeVpcs" || strings.Contains(c.Body, "VpcId") || strings.Contains(c.Body, "Filter") {
+				if c.Action != "DescribeVpcs" || strings.Contains(c.Body, "VpcId") ||
+					strings.Contains(c.Body, "Filter") {
 					return faultproxy.Fault{}
 				}
 				// The listing has been answered, and the answer is on its way.
@@ -55,7 +56,8 @@ func TestChangesDuringListing(t *testing.T) {
 			w.PSQL(`DELETE FROM vpc WHERE vpc_id = '` + deleted + `'`)
 			w.Eventually(10*time.Second, "the changes in the cloud", func() bool {
 				vpcs := fmt.Sprint(w.CLI("ec2", "describe-vpcs")["Vpcs"])
-				return strings.Contains(vpcs, "Key:a Value:b") && strings.Contains(vpcs, "10.3.0.0/16") && !strings.Contains(vpcs, deleted)
+				return strings.Contains(vpcs, "Key:a Value:b") && strings.Contains(vpcs, "10.3.0.0/16") &&
+					!strings.Contains(vpcs, deleted)
 			})
 			w.Settled()
 			select {
@@ -72,10 +74,12 @@ func TestChangesDuringListing(t *testing.T) {
 				t.Errorf("the records are %s", got)
 			}
 			proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
-			before := proxy.Count("CreateVpc") + proxy.Count("DeleteVpc") + proxy.Count("CreateTags") + proxy.Count("DeleteTags")
+			before := proxy.Count("CreateVpc") + proxy.Count("DeleteVpc") + proxy.Count("CreateTags") + proxy.Count(
+				"DeleteTags")
 			w.PSQL(`SELECT iasql_sync_now()`)
 			w.Settled()
-			if after := proxy.Count("CreateVpc") + proxy.Count("DeleteVpc") + proxy.Count("CreateTags") + proxy.Count("DeleteTags"); after != before {
+			if after := proxy.Count("CreateVpc") + proxy.Count("DeleteVpc") + proxy.Count("CreateTags") + proxy.Count(
+				"DeleteTags"); after != before {
 				t.Errorf("a quiet cycle made %d calls", after-before)
 			}
 		})
@@ -95,8 +99,10 @@ func TestBatchDuringListing(t *testing.T) {
 	w.Settled()
 	listed, letGo := heldListing(w, proxy)
 	begun := time.Now()
-	preview := w.PSQL(`CALL iasql_begin()`, `UPDATE vpc SET tags = '{"a": "b"}' WHERE NOT is_default`, `INSERT INTO queue (name) VALUES ('meanwhile')`,
-		`SELECT string_agg(action || ' ' || table_name, ', ' ORDER BY action) FROM iasql_preview()`, `CALL iasql_commit()`)
+	preview := w.PSQL(`CALL iasql_begin()`, `UPDATE vpc SET tags = '{"a": "b"}' WHERE NOT is_default`,
+		`INSERT INTO queue (name) VALUES ('meanwhile')`,
+		`SELECT string_agg(action || ' ' || table_name, ', ' ORDER BY action) FROM iasql_preview()`,
+		`CALL iasql_commit()`)
 	if !strings.Contains(preview, "create queue, update vpc") {
 		t.Errorf("the preview shows %s", preview)
 	}
@@ -123,7 +129,8 @@ func TestBatchDuringListing(t *testing.T) {
 	}
 }
 
-// heldListing has a full cycle wait in the middle of its listing, after it has listed queues, until letGo is called; listed
+// heldListing has a full cycle wait in the middle of its listing, after it has listed queues, until letGo is called;
+// listed
 // gets what became of it.
 func heldListing(w *harness.World, proxy *faultproxy.Proxy) (listed <-chan error, letGo func()) {
 	reached, release := make(chan struct{}), make(chan struct{})
@@ -159,7 +166,8 @@ func TestHeldDuringListing(t *testing.T) {
 	w.Install(east, "aws_sqs")
 	listed, letGo := heldListing(w, proxy)
 	w.Admin(`UPDATE iasql_internal.server_seen SET restored_at = now(), restored_why = 'it was said to have gone back', restored_audit = 0`)
-	_, err := w.TryPSQL(w.UserURL, `CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('meanwhile')`, `CALL iasql_commit()`)
+	_, err := w.TryPSQL(w.UserURL, `CALL iasql_begin()`, `INSERT INTO queue (name) VALUES ('meanwhile')`,
+		`CALL iasql_commit()`)
 	if err == nil || !strings.Contains(err.Error(), "it was said to have gone back") {
 		t.Errorf("the commit ended in %v", err)
 	}
@@ -206,7 +214,8 @@ func TestRuleDuringListing(t *testing.T) {
 	}
 	w.Eventually(20*time.Second, "the cloud to be as the tables are", func() bool {
 		list := fmt.Sprint(w.CLI("sqs", "list-queues")["QueueUrls"])
-		attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
+		attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names",
+			"DelaySeconds")["Attributes"].(map[string]any)
 		return attributes["DelaySeconds"] == "1" && !strings.Contains(list, "uninvited")
 	})
 }

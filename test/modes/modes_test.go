@@ -28,11 +28,13 @@ func TestTrackEverything(t *testing.T) {
 		`UPDATE queue SET delay_seconds = 5`,
 		`DELETE FROM queue`,
 	} {
-		if got := w.Refused(statement); !strings.Contains(got, "IA002") || !strings.Contains(got, "iasql_mode_explain") {
+		if got := w.Refused(statement); !strings.Contains(got, "IA002") ||
+			!strings.Contains(got, "iasql_mode_explain") {
 			t.Errorf("%s says %s", statement, got)
 		}
 	}
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes", "DelaySeconds=8")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes",
+		"DelaySeconds=8")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(`SELECT delay_seconds FROM queue`); got != "8" {
 		t.Errorf("the mirror says %s", got)
@@ -51,7 +53,8 @@ func TestTrackOvertakesPendingChange(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('q')`)
 	w.Settled()
 	engine.Stop()
-	w.PSQL(`UPDATE queue SET delay_seconds = 5`, `INSERT INTO queue (name) VALUES ('never')`, `INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
+	w.PSQL(`UPDATE queue SET delay_seconds = 5`, `INSERT INTO queue (name) VALUES ('never')`,
+		`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
 	calls := w.PSQL(`SELECT count(*) FROM iasql_operations`)
 	w.Serve()
 	w.Settled()
@@ -72,7 +75,8 @@ func TestEnforceWithExceptions(t *testing.T) {
 	// An object created a moment ago may not be visible yet, and is not taken
 	// for gone before the window has passed.
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
-	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('changed', 1), ('deleted', 2), ('free', 3)`, `INSERT INTO bucket (name, list_objects) VALUES ('tracked-`+suffix(w)+`', true)`)
+	w.PSQL(`INSERT INTO queue (name, delay_seconds) VALUES ('changed', 1), ('deleted', 2), ('free', 3)`,
+		`INSERT INTO bucket (name, list_objects) VALUES ('tracked-`+suffix(w)+`', true)`)
 	w.Settled()
 	w.PSQL(`INSERT INTO iasql_mode (mode, table_name) VALUES ('ENFORCE', NULL), ('TRACK', 'bucket'), ('TRACK', 'bucket_object')`,
 		`INSERT INTO iasql_mode (mode, table_name, record_id) SELECT 'NORMAL', 'queue', id FROM queue WHERE name = 'free'`)
@@ -92,7 +96,8 @@ func TestEnforceWithExceptions(t *testing.T) {
 	if strings.Contains(list, "uninvited") || !strings.Contains(list, "deleted") {
 		t.Errorf("queues in the cloud: %s", list)
 	}
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url("changed"), "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", url("changed"), "--attribute-names",
+		"DelaySeconds")["Attributes"].(map[string]any)
 	if attributes["DelaySeconds"] != "1" {
 		t.Errorf("the changed queue has %v", attributes)
 	}
@@ -123,7 +128,8 @@ func TestGuard(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 10) i`)
 	w.Settled()
 	w.PSQL(`DELETE FROM queue WHERE name IN ('q1', 'q2', 'q3', 'q4', 'q5', 'q6')`)
-	w.Becomes(10*time.Second, "6", `SELECT count(*) FROM iasql_status WHERE state = 'Removing' AND review AND message LIKE '%max_delete_ratio%'`)
+	w.Becomes(10*time.Second, "6",
+		`SELECT count(*) FROM iasql_status WHERE state = 'Removing' AND review AND message LIKE '%max_delete_ratio%'`)
 	if got := w.PSQL(`SELECT count(*) FROM iasql_operations WHERE kind = 'delete'`); got != "0" {
 		t.Errorf("%s deletions before the review", got)
 	}
@@ -161,7 +167,8 @@ func TestLateCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.PSQL(`UPDATE queue SET delay_seconds = 12 WHERE name = 'other'`)
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'late'`), "--attributes", "VisibilityTimeout=33")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'late'`),
+		"--attributes", "VisibilityTimeout=33")
 	begun = time.Now()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if took := time.Since(begun); took > 4*time.Second+2*usual { // it waits five seconds for a lock that it needs
@@ -176,7 +183,8 @@ func TestLateCommit(t *testing.T) {
 	if got := w.PSQL(`SELECT delay_seconds, visibility_timeout FROM queue WHERE name = 'late'`); got != "11|33" {
 		t.Errorf("the record is %s", got)
 	}
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'late'`), "--attribute-names", "All")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url",
+		w.PSQL(`SELECT url FROM queue WHERE name = 'late'`), "--attribute-names", "All")["Attributes"].(map[string]any)
 	if attributes["DelaySeconds"] != "11" || attributes["VisibilityTimeout"] != "33" {
 		t.Errorf("the queue is %v", attributes)
 	}
@@ -209,7 +217,8 @@ func TestEditDuringPush(t *testing.T) {
 	if got := w.PSQL(`SELECT delay_seconds FROM queue`); got != "2" {
 		t.Errorf("the record is %s", got)
 	}
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`),
+		"--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
 	if attributes["DelaySeconds"] != "2" {
 		t.Errorf("the queue is %v", attributes)
 	}
@@ -224,7 +233,8 @@ func TestListingFailsInOneRegion(t *testing.T) {
 	w.Settled()
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Region == "eu-west-1" {
-			return faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation."}
+			return faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation",
+				Message: "You are not authorized to perform this operation."}
 		}
 		return faultproxy.Fault{}
 	})
@@ -244,8 +254,10 @@ func TestListingFailsInOneRegion(t *testing.T) {
 		t.Errorf("the other region was held up")
 	}
 	// A change in the failing region says why it waits; one elsewhere goes on.
-	w.PSQL(`UPDATE vpc SET tags = '{"a": "b"}' WHERE cidr_block = '10.1.0.0/16'`, `UPDATE vpc SET tags = '{"a": "b"}' WHERE cidr_block = '10.2.0.0/16'`)
-	w.Becomes(10*time.Second, "CheckPresentFailed|t", `SELECT DISTINCT state, review FROM iasql_status WHERE state <> 'Present'`)
+	w.PSQL(`UPDATE vpc SET tags = '{"a": "b"}' WHERE cidr_block = '10.1.0.0/16'`,
+		`UPDATE vpc SET tags = '{"a": "b"}' WHERE cidr_block = '10.2.0.0/16'`)
+	w.Becomes(10*time.Second, "CheckPresentFailed|t",
+		`SELECT DISTINCT state, review FROM iasql_status WHERE state <> 'Present'`)
 	proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
@@ -312,7 +324,8 @@ func TestTwoEngines(t *testing.T) {
 	close(release)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
-	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
+	attributes := w.CLI("sqs", "get-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`),
+		"--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)
 	if attributes["DelaySeconds"] != "9" {
 		t.Errorf("the queue is %v", attributes)
 	}

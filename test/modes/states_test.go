@@ -137,11 +137,14 @@ func TestWaitingForDependencies(t *testing.T) {
 	w, proxy := faulty(t, "aws_vpc")
 	refuse(proxy, "CreateVpc", 400, "InvalidVpcRange")
 	w.PSQL(`BEGIN`, `INSERT INTO vpc (cidr_block) VALUES ('10.1.0.0/16')`,
-		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`, `COMMIT`)
-	w.Becomes(10*time.Second, "CreatingFailed|t", `SELECT state, review FROM iasql_status WHERE table_name = 'vpc' AND state <> 'Present'`)
+		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '10.1.1.0/24' FROM vpc WHERE cidr_block = '10.1.0.0/16'`,
+		`COMMIT`)
+	w.Becomes(10*time.Second, "CreatingFailed|t",
+		`SELECT state, review FROM iasql_status WHERE table_name = 'vpc' AND state <> 'Present'`)
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.1.0.0/16'`)
 	w.Becomes(10*time.Second, "present|absent|WaitingForDependencies|f|t",
-		`SELECT desired, detected, state, review, message LIKE 'waits for vpc `+vpc+`,%' FROM iasql_status WHERE table_name = 'subnet' AND state <> 'Present'`)
+		`SELECT desired, detected, state, review, message LIKE 'waits for vpc `+vpc+
+			`,%' FROM iasql_status WHERE table_name = 'subnet' AND state <> 'Present'`)
 	heal(proxy)
 	w.PSQL(`SELECT iasql_retry('vpc', ` + vpc + `)`)
 	w.Settled()
@@ -155,7 +158,8 @@ func TestConflict(t *testing.T) {
 	w := harness.NewWorld(t)
 	engine := w.Serve()
 	w.Install(east, "aws_sqs")
-	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, `INSERT INTO queue (name) VALUES ('q')`)
+	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
+		`INSERT INTO queue (name) VALUES ('q')`)
 	w.Settled()
 	url := w.PSQL(`SELECT url FROM queue`)
 	both := func(here, there int) {
@@ -167,7 +171,8 @@ func TestConflict(t *testing.T) {
 	}
 	cloud := func() string {
 		t.Helper()
-		return w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names", "DelaySeconds")["Attributes"].(map[string]any)["DelaySeconds"].(string)
+		return w.CLI("sqs", "get-queue-attributes", "--queue-url", url, "--attribute-names",
+			"DelaySeconds")["Attributes"].(map[string]any)["DelaySeconds"].(string)
 	}
 	both(1, 2)
 	w.Settled()
@@ -204,7 +209,8 @@ func TestDeletedInCloudWhileChangedHere(t *testing.T) {
 	w := harness.NewWorld(t)
 	engine := w.Serve()
 	w.Install(east, "aws_vpc")
-	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, `INSERT INTO vpc (cidr_block) VALUES ('10.5.0.0/16')`)
+	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
+		`INSERT INTO vpc (cidr_block) VALUES ('10.5.0.0/16')`)
 	w.Settled()
 	engine.Stop()
 	w.PSQL(`UPDATE vpc SET tags = '{"a": "b"}' WHERE cidr_block = '10.5.0.0/16'`)
@@ -233,7 +239,8 @@ func TestReplace(t *testing.T) {
 	w.PSQL(`SELECT iasql_sync_now()`) // what AWS makes with a VPC
 	before := w.PSQL(`SELECT v.id, s.id FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.cidr_block = '10.6.0.0/16'`)
 	oldVPC := w.PSQL(`SELECT vpc_id FROM vpc WHERE cidr_block = '10.6.0.0/16'`)
-	w.PSQL(`CALL iasql_begin('test')`, `UPDATE vpc SET cidr_block = '10.7.0.0/16' WHERE cidr_block = '10.6.0.0/16'`, `UPDATE subnet SET cidr_block = '10.7.1.0/24' WHERE cidr_block = '10.6.1.0/24'`)
+	w.PSQL(`CALL iasql_begin('test')`, `UPDATE vpc SET cidr_block = '10.7.0.0/16' WHERE cidr_block = '10.6.0.0/16'`,
+		`UPDATE subnet SET cidr_block = '10.7.1.0/24' WHERE cidr_block = '10.6.1.0/24'`)
 	if got := w.Joined(`SELECT string_agg(action || ' ' || table_name, ',' ORDER BY table_name) FROM iasql_preview()`); got != "replace subnet,replace vpc" {
 		t.Errorf("preview: %s", got)
 	}
@@ -243,7 +250,8 @@ func TestReplace(t *testing.T) {
 		t.Errorf("ids were %s and are %s", before, after)
 	}
 	vpcs := w.CLI("ec2", "describe-vpcs", "--filters", "Name=isDefault,Values=false")["Vpcs"].([]any)
-	if len(vpcs) != 1 || vpcs[0].(map[string]any)["CidrBlock"] != "10.7.0.0/16" || vpcs[0].(map[string]any)["VpcId"] == oldVPC {
+	if len(vpcs) != 1 || vpcs[0].(map[string]any)["CidrBlock"] != "10.7.0.0/16" ||
+		vpcs[0].(map[string]any)["VpcId"] == oldVPC {
 		t.Errorf("VPCs: %v", vpcs)
 	}
 
@@ -292,8 +300,10 @@ func TestPartsOfWhatIsRemoved(t *testing.T) {
 		}
 		return faultproxy.Fault{}
 	})
-	w.PSQL(`BEGIN`, `DELETE FROM route WHERE destination = '0.0.0.0/0'`, `DELETE FROM route_table WHERE tags ->> 'Name' = 'mine'`, `COMMIT`)
-	w.Becomes(15*time.Second, "Removing", `SELECT state FROM iasql_status WHERE table_name = 'route_table' AND desired = 'absent' AND attempts > 0`)
+	w.PSQL(`BEGIN`, `DELETE FROM route WHERE destination = '0.0.0.0/0'`,
+		`DELETE FROM route_table WHERE tags ->> 'Name' = 'mine'`, `COMMIT`)
+	w.Becomes(15*time.Second, "Removing",
+		`SELECT state FROM iasql_status WHERE table_name = 'route_table' AND desired = 'absent' AND attempts > 0`)
 	w.CLI("ec2", "create-vpc", "--cidr-block", "10.2.0.0/16")
 	if got := w.PSQL(`SELECT iasql_sync_now()`, `SELECT count(*) FROM vpc WHERE cidr_block = '10.2.0.0/16'`); !strings.HasSuffix(got, "1") {
 		t.Errorf("a full cycle: %s", got)

@@ -52,14 +52,17 @@ func TestLogsAreStructured(t *testing.T) {
 	}
 	w.Eventually(10*time.Second, "a line of the log about the failure", func() bool {
 		return find(func(line map[string]any) bool {
-			return line["msg"] == "failed" && line["level"] == "WARN" && line["account"] == account && line["region"] == "us-east-1" && line["table"] == "subnet" &&
-				line["record"] == record && line["operation"] == operation && line["cycle"] == cycle && line["engine"] != nil &&
+			return line["msg"] == "failed" && line["level"] == "WARN" && line["account"] == account &&
+				line["region"] == "us-east-1" && line["table"] == "subnet" &&
+				line["record"] == record && line["operation"] == operation && line["cycle"] == cycle &&
+				line["engine"] != nil &&
 				strings.Contains(fmt.Sprint(line["error"]), "InvalidSubnet.Range")
 		})
 	})
 	w.Eventually(10*time.Second, "a line about a cycle that changed something", func() bool {
 		return find(func(line map[string]any) bool {
-			return line["msg"] == "cycle ended" && line["account"] == account && line["cycle"] != nil && line["pushed"] == 1.0
+			return line["msg"] == "cycle ended" && line["account"] == account && line["cycle"] != nil &&
+				line["pushed"] == 1.0
 		})
 	})
 }

@@ -42,7 +42,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if err == nil {
 		err = proto.Unmarshal(body, request)
 	}
-	if q.Method != http.MethodPost || q.URL.Path != "/v1/traces" || q.Header.Get("Content-Type") != "application/x-protobuf" || err != nil {
+	if q.Method != http.MethodPost || q.URL.Path != "/v1/traces" ||
+		q.Header.Get("Content-Type") != "application/x-protobuf" || err != nil {
 		r.bad = append(r.bad, q.Method+" "+q.URL.Path)
 		http.Error(w, "no", http.StatusBadRequest)
 		return
@@ -123,15 +124,20 @@ func TestTraces(t *testing.T) {
 		ok   func(span, root *otlp.Span) bool
 	}{
 		{"cycle push / pass / apply / create vpc / EC2.CreateVpc", func(span, root *otlp.Span) bool {
-			return span.Kind == otlp.Span_SPAN_KIND_CLIENT && text(span.Attributes, "rpc.system") == "aws-api" && text(span.Attributes, "rpc.service") == "EC2" &&
-				text(span.Attributes, "cloud.region") == "us-east-1" && text(span.Attributes, "aws.request_id") != "" && value(span.Attributes, "iasql.mutates").GetBoolValue() &&
-				text(root.Attributes, "iasql.account") == account && number(value(root.Attributes, "iasql.cycle")) == cycle
+			return span.Kind == otlp.Span_SPAN_KIND_CLIENT && text(span.Attributes, "rpc.system") == "aws-api" &&
+				text(span.Attributes, "rpc.service") == "EC2" &&
+				text(span.Attributes, "cloud.region") == "us-east-1" && text(span.Attributes, "aws.request_id") != "" &&
+				value(span.Attributes, "iasql.mutates").GetBoolValue() &&
+				text(root.Attributes, "iasql.account") == account &&
+				number(value(root.Attributes, "iasql.cycle")) == cycle
 		}},
 		{"cycle push / pass / apply / create vpc", func(span, _ *otlp.Span) bool {
 			ids := value(span.Attributes, "iasql.operation").GetArrayValue().GetValues()
 			return len(ids) > 0 && number(ids[0]) == operation && text(span.Attributes, "iasql.table") == "vpc"
 		}},
-		{"cycle push / pass / observe / EC2.DescribeVpcs", func(span, _ *otlp.Span) bool { return !value(span.Attributes, "iasql.mutates").GetBoolValue() }},
+		{"cycle push / pass / observe / EC2.DescribeVpcs", func(span, _ *otlp.Span) bool {
+			return !value(span.Attributes, "iasql.mutates").GetBoolValue()
+		}},
 		{"cycle push / pass / snapshot", func(_, _ *otlp.Span) bool { return true }},
 		{"cycle push / prepare", func(_, _ *otlp.Span) bool { return true }},
 		{"cycle full / list / list table / EC2.DescribeVpcs", func(_, _ *otlp.Span) bool { return true }},
@@ -142,10 +148,13 @@ func TestTraces(t *testing.T) {
 	// What AWS refuses is an error of the call and of the operation, and of no cycle.
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block, availability_zone) SELECT id, '192.168.0.0/24', 'us-east-1a' FROM vpc WHERE cidr_block = '10.7.0.0/16'`)
 	w.Eventually(30*time.Second, "a call that failed", func() bool {
-		return to.find("cycle push / pass / apply / create subnet / EC2.CreateSubnet", func(span, root *otlp.Span) bool {
-			return span.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR && text(span.Attributes, "error.type") == "InvalidSubnet.Range" &&
-				len(span.Events) == 1 && span.Events[0].Name == "attempt failed" && root.Status.GetCode() != otlp.Status_STATUS_CODE_ERROR
-		})
+		return to.find("cycle push / pass / apply / create subnet / EC2.CreateSubnet",
+			func(span, root *otlp.Span) bool {
+				return span.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR &&
+					text(span.Attributes, "error.type") == "InvalidSubnet.Range" &&
+					len(span.Events) == 1 && span.Events[0].Name == "attempt failed" &&
+					root.Status.GetCode() != otlp.Status_STATUS_CODE_ERROR
+			})
 	})
 	to.lock.Lock()
 	bad := to.bad
@@ -156,6 +165,7 @@ func TestTraces(t *testing.T) {
 
 	// The collector goes away: the engine works on, and says so.
 	to.Close()
-	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '192.168.0.0/24'`, `UPDATE vpc SET tags = '{"Name": "x"}' WHERE cidr_block = '10.7.0.0/16'`)
+	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '192.168.0.0/24'`,
+		`UPDATE vpc SET tags = '{"Name": "x"}' WHERE cidr_block = '10.7.0.0/16'`)
 	w.Settled()
 }

@@ -21,7 +21,8 @@ const python = "/usr/bin/python3"
 func world(t *testing.T) *harness.World {
 	t.Helper()
 	w := everytable.NewWorld(t)
-	w.Admin(`INSERT INTO aws_account (name) VALUES ('orm')`, `SET iasql.origin = 'engine'`, `INSERT INTO aws_regions (account, region, is_enabled) VALUES ('orm', 'us-east-1', true), ('orm', 'eu-west-1', true)`)
+	w.Admin(`INSERT INTO aws_account (name) VALUES ('orm')`, `SET iasql.origin = 'engine'`,
+		`INSERT INTO aws_regions (account, region, is_enabled) VALUES ('orm', 'us-east-1', true), ('orm', 'eu-west-1', true)`)
 	return w
 }
 
@@ -52,7 +53,8 @@ func TestModels(t *testing.T) {
 func django(t *testing.T, w *harness.World) {
 	w.PSQL(`INSERT INTO vpc (id, account, region, cidr_block) VALUES (901, 'orm', 'us-east-1', '10.7.0.0/16')`,
 		`INSERT INTO subnet (account, region, cidr_block, vpc_id) VALUES ('orm', 'us-east-1', '10.7.1.0/24', 901)`)
-	w.Admin(`ANALYZE pg_catalog.pg_constraint`, `ANALYZE pg_catalog.pg_class`, `ANALYZE pg_catalog.pg_attribute`) // as autovacuum does a minute later
+	// as autovacuum does a minute later
+	w.Admin(`ANALYZE pg_catalog.pg_constraint`, `ANALYZE pg_catalog.pg_class`, `ANALYZE pg_catalog.pg_attribute`)
 	out := run(t, w, "django, psycopg2", "models.py")
 	for _, want := range []string{"wrong []", "subnet of 10.7.0.0/16", "subnets 1"} {
 		if !strings.Contains(out, want) {
@@ -76,17 +78,22 @@ func scope(t *testing.T, w *harness.World) {
 	w.PSQL(`INSERT INTO vpc (id, account, region, cidr_block) VALUES (1001, 'orm', 'us-east-1', '10.1.0.0/16'), (1002, 'orm', 'eu-west-1', '10.2.0.0/16')`,
 		`INSERT INTO subnet (id, account, region, cidr_block, vpc_id) VALUES (2001, 'orm', 'us-east-1', '10.1.1.0/24', 1001), (2002, 'orm', 'us-east-1', '10.1.2.0/24', 1001)`)
 	for _, refused := range []struct{ statement, message string }{
-		{`INSERT INTO subnet (account, region, cidr_block, vpc_id) VALUES ('orm', 'us-east-1', '10.2.1.0/24', 1002)`, "is in us-east-1, and its vpc_id refers to record 1002 of vpc, which is in eu-west-1"},
-		{`UPDATE subnet SET vpc_id = 1002 WHERE id = 2001`, "record 2001 of subnet is in us-east-1, and its vpc_id refers to record 1002"},
+		{`INSERT INTO subnet (account, region, cidr_block, vpc_id) VALUES ('orm', 'us-east-1', '10.2.1.0/24', 1002)`,
+			"is in us-east-1, and its vpc_id refers to record 1002 of vpc, which is in eu-west-1"},
+		{`UPDATE subnet SET vpc_id = 1002 WHERE id = 2001`,
+			"record 2001 of subnet is in us-east-1, and its vpc_id refers to record 1002"},
 		{`BEGIN; UPDATE subnet SET vpc_id = 1002 WHERE id = 2001; DO $$ BEGIN RAISE EXCEPTION 'not reached'; END $$; COMMIT`, "record 2001 of subnet"},
-		{`UPDATE vpc SET region = 'eu-west-1' WHERE id = 1001`, "record 2001 of subnet is in us-east-1, and its vpc_id refers to record 1001 of vpc, which is in eu-west-1"},
+		{`UPDATE vpc SET region = 'eu-west-1' WHERE id = 1001`,
+			"record 2001 of subnet is in us-east-1, and its vpc_id refers to record 1001 of vpc, which is in eu-west-1"},
 		{`UPDATE subnet SET region = 'eu-west-1' WHERE id = 2001`, "record 2001 of subnet is in eu-west-1"},
 		{`BEGIN; UPDATE vpc SET region = 'eu-west-1' WHERE id = 1001; UPDATE subnet SET region = 'eu-west-1' WHERE id = 2001; COMMIT`, "record 2002 of subnet"},
 		{`BEGIN; SET CONSTRAINTS subnet_vpc_id_fkey DEFERRED; INSERT INTO subnet (id, account, region, cidr_block, vpc_id) VALUES (2003, 'orm', 'us-east-1', '10.3.1.0/24', 1003);
-		  INSERT INTO vpc (id, account, region, cidr_block) VALUES (1003, 'orm', 'eu-west-1', '10.3.0.0/16'); COMMIT`, "record 2003 of subnet is in us-east-1"},
+		  INSERT INTO vpc (id, account, region, cidr_block) VALUES (1003, 'orm', 'eu-west-1', '10.3.0.0/16'); COMMIT`,
+			"record 2003 of subnet is in us-east-1"},
 		{`DELETE FROM vpc WHERE id = 1001; INSERT INTO subnet (account, region, cidr_block, vpc_id) VALUES ('orm', 'us-east-1', '10.1.1.0/24', 77)`, "subnet_vpc_id_fkey"},
 	} {
-		if got := w.Refused(refused.statement); !strings.Contains(got, refused.message) || strings.Contains(got, "not reached") {
+		if got := w.Refused(refused.statement); !strings.Contains(got, refused.message) ||
+			strings.Contains(got, "not reached") {
 			t.Errorf("%s\nsays %s", refused.statement, got)
 		}
 	}

@@ -54,7 +54,8 @@ func (d document) actions() map[string]bool {
 // The documents are as IAM wants them.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	all, reads, some := policy(t), policy(t, "--read-only"), policy(t, "aws_ecs_fargate", "--assume-role", "arn:aws:iam::123456789012:role/engine")
+	all, reads, some := policy(t), policy(t, "--read-only"),
+		policy(t, "aws_ecs_fargate", "--assume-role", "arn:aws:iam::123456789012:role/engine")
 	sids := map[string]bool{}
 	for _, doc := range []document{all, reads, some} {
 		clear(sids)
@@ -62,7 +63,8 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("version %s", doc.Version)
 		}
 		for _, s := range doc.Statement {
-			if sids[s.Sid] || !regexp.MustCompile(`^[A-Za-z0-9]+$`).MatchString(s.Sid) || s.Effect != "Allow" || len(s.Action) == 0 || !slices.IsSorted(s.Action) || s.Resource == nil {
+			if sids[s.Sid] || !regexp.MustCompile(`^[A-Za-z0-9]+$`).MatchString(s.Sid) || s.Effect != "Allow" ||
+				len(s.Action) == 0 || !slices.IsSorted(s.Action) || s.Resource == nil {
 				t.Errorf("statement %+v", s)
 			}
 			sids[s.Sid] = true
@@ -78,10 +80,12 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("reads may %s", action)
 		}
 	}
-	if got := some.actions(); !sids["AwsIamRead"] || !sids["AwsEcsFargateWrite"] || sids["AwsS3Read"] || !got["iam:PassRole"] || !got["sts:AssumeRole"] {
+	if got := some.actions(); !sids["AwsIamRead"] || !sids["AwsEcsFargateWrite"] || sids["AwsS3Read"] ||
+		!got["iam:PassRole"] || !got["sts:AssumeRole"] {
 		t.Errorf("with dependencies: %v", sids)
 	}
-	if out, err := exec.Command(harness.Engine(), "iam-policy", "aws_sq").CombinedOutput(); err == nil || strings.Count(string(out), "\n") > 1 || !strings.Contains(string(out), "aws_sqs") {
+	if out, err := exec.Command(harness.Engine(), "iam-policy", "aws_sq").CombinedOutput(); err == nil ||
+		strings.Count(string(out), "\n") > 1 || !strings.Contains(string(out), "aws_sqs") {
 		t.Errorf("an unknown module: %v %s", err, out)
 	}
 }
@@ -111,7 +115,8 @@ func TestPoliciesSuffice(t *testing.T) {
 							lock.Lock()
 							refused[action] = true
 							lock.Unlock()
-							return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: "is not authorized to perform: " + action}
+							return faultproxy.Fault{Status: 403, Code: "AccessDenied",
+								Message: "is not authorized to perform: " + action}
 						}
 					}
 					return faultproxy.Fault{}
@@ -129,12 +134,14 @@ func TestPoliciesSuffice(t *testing.T) {
 			allow(policy(t, args...))
 			w.Serve()
 			w.Install([]string{"us-east-1"}, module)
-			if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", file, w.UserURL).CombinedOutput(); err != nil {
+			if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", file,
+				w.UserURL).CombinedOutput(); err != nil {
 				t.Fatalf("%v:\n%s", err, out)
 			}
 			w.Settled()
 			// What has gone with something else is gone at once, not late to show up.
-			w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`, `INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
+			w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`,
+				`INSERT INTO iasql_mode (mode) VALUES ('TRACK')`)
 			allow(policy(t, append(args, "--read-only")...))
 			w.PSQL(`SELECT iasql_sync_now()`)
 			w.Settled()
@@ -149,52 +156,80 @@ func TestPoliciesSuffice(t *testing.T) {
 var rest = []struct{ service, method, path, action string }{
 	{"lambda", "GET", `/functions/?`, "ListFunctions"}, {"lambda", "POST", `/functions/?`, "CreateFunction"},
 	{"lambda", "GET", `/functions/[^/]+`, "GetFunction"}, {"lambda", "DELETE", `/functions/[^/]+`, "DeleteFunction"},
-	{"lambda", "PUT", `/functions/[^/]+/code`, "UpdateFunctionCode"}, {"lambda", "PUT", `/functions/[^/]+/configuration`, "UpdateFunctionConfiguration"},
-	{"lambda", "GET", `/functions/[^/]+/configuration`, "GetFunctionConfiguration"}, {"lambda", "POST", `/functions/[^/]+/invocations`, "InvokeFunction"},
-	{"lambda", "GET", `/tags/.+`, "ListTags"}, {"lambda", "POST", `/tags/.+`, "TagResource"}, {"lambda", "DELETE", `/tags/.+`, "UntagResource"},
-	{"lambda", "PUT", `/functions/[^/]+/concurrency`, "PutFunctionConcurrency"}, {"lambda", "DELETE", `/functions/[^/]+/concurrency`, "DeleteFunctionConcurrency"},
+	{"lambda", "PUT", `/functions/[^/]+/code`, "UpdateFunctionCode"},
+	{"lambda", "PUT", `/functions/[^/]+/configuration`, "UpdateFunctionConfiguration"},
+	{"lambda", "GET", `/functions/[^/]+/configuration`, "GetFunctionConfiguration"},
+	{"lambda", "POST", `/functions/[^/]+/invocations`, "InvokeFunction"},
+	{"lambda", "GET", `/tags/.+`, "ListTags"}, {"lambda", "POST", `/tags/.+`, "TagResource"},
+	{"lambda", "DELETE", `/tags/.+`, "UntagResource"},
+	{"lambda", "PUT", `/functions/[^/]+/concurrency`, "PutFunctionConcurrency"},
+	{"lambda", "DELETE", `/functions/[^/]+/concurrency`, "DeleteFunctionConcurrency"},
 	{"lambda", "GET", `/functions/[^/]+/concurrency`, "GetFunctionConcurrency"},
 	{"route53", "GET", `/hostedzone`, "ListHostedZones"}, {"route53", "POST", `/hostedzone`, "CreateHostedZone"},
-	{"route53", "GET", `/hostedzone/[^/]+`, "GetHostedZone"}, {"route53", "DELETE", `/hostedzone/[^/]+`, "DeleteHostedZone"},
+	{"route53", "GET", `/hostedzone/[^/]+`, "GetHostedZone"},
+	{"route53", "DELETE", `/hostedzone/[^/]+`, "DeleteHostedZone"},
 	{"route53", "POST", `/hostedzone/[^/]+`, "UpdateHostedZoneComment"},
-	{"route53", "GET", `/hostedzone/[^/]+/rrset`, "ListResourceRecordSets"}, {"route53", "POST", `/hostedzone/[^/]+/rrset/?`, "ChangeResourceRecordSets"},
-	{"route53", "POST", `/tags/hostedzone`, "ListTagsForResources"}, {"route53", "POST", `/tags/hostedzone/[^/]+`, "ChangeTagsForResource"},
+	{"route53", "GET", `/hostedzone/[^/]+/rrset`, "ListResourceRecordSets"},
+	{"route53", "POST", `/hostedzone/[^/]+/rrset/?`, "ChangeResourceRecordSets"},
+	{"route53", "POST", `/tags/hostedzone`, "ListTagsForResources"},
+	{"route53", "POST", `/tags/hostedzone/[^/]+`, "ChangeTagsForResource"},
 	{"route53", "GET", `/tags/hostedzone/[^/]+`, "ListTagsForResource"},
-	{"cloudfront", "GET", `/distribution`, "ListDistributions"}, {"cloudfront", "POST", `/distribution`, "CreateDistribution"},
-	{"cloudfront", "GET", `/distribution/[^/]+`, "GetDistribution"}, {"cloudfront", "DELETE", `/distribution/[^/]+`, "DeleteDistribution"},
-	{"cloudfront", "GET", `/distribution/[^/]+/config`, "GetDistributionConfig"}, {"cloudfront", "PUT", `/distribution/[^/]+/config`, "UpdateDistribution"},
-	{"cloudfront", "GET", `/origin-access-control`, "ListOriginAccessControls"}, {"cloudfront", "POST", `/origin-access-control`, "CreateOriginAccessControl"},
-	{"cloudfront", "GET", `/origin-access-control/[^/]+`, "GetOriginAccessControl"}, {"cloudfront", "DELETE", `/origin-access-control/[^/]+`, "DeleteOriginAccessControl"},
-	{"cloudfront", "PUT", `/origin-access-control/[^/]+/config`, "UpdateOriginAccessControl"}, {"cloudfront", "GET", `/tagging`, "ListTagsForResource"},
+	{"cloudfront", "GET", `/distribution`, "ListDistributions"},
+	{"cloudfront", "POST", `/distribution`, "CreateDistribution"},
+	{"cloudfront", "GET", `/distribution/[^/]+`, "GetDistribution"},
+	{"cloudfront", "DELETE", `/distribution/[^/]+`, "DeleteDistribution"},
+	{"cloudfront", "GET", `/distribution/[^/]+/config`, "GetDistributionConfig"},
+	{"cloudfront", "PUT", `/distribution/[^/]+/config`, "UpdateDistribution"},
+	{"cloudfront", "GET", `/origin-access-control`, "ListOriginAccessControls"},
+	{"cloudfront", "POST", `/origin-access-control`, "CreateOriginAccessControl"},
+	{"cloudfront", "GET", `/origin-access-control/[^/]+`, "GetOriginAccessControl"},
+	{"cloudfront", "DELETE", `/origin-access-control/[^/]+`, "DeleteOriginAccessControl"},
+	{"cloudfront", "PUT", `/origin-access-control/[^/]+/config`, "UpdateOriginAccessControl"},
+	{"cloudfront", "GET", `/tagging`, "ListTagsForResource"},
 	{"cloudfront", "POST", `/tagging`, "TagResource"}, // or UntagResource, as the query tells
-	{"apigateway", "GET", `/v2/.+`, "GET"}, {"apigateway", "POST", `/v2/.+`, "POST"}, {"apigateway", "PATCH", `/v2/.+`, "PATCH"}, {"apigateway", "DELETE", `/v2/.+`, "DELETE"},
+	{"apigateway", "GET", `/v2/.+`, "GET"}, {"apigateway", "POST", `/v2/.+`, "POST"},
+	{"apigateway", "PATCH", `/v2/.+`, "PATCH"}, {"apigateway", "DELETE", `/v2/.+`, "DELETE"},
 	{"es", "GET", `/domain`, "ListDomainNames"}, {"es", "POST", `/opensearch/domain-info`, "DescribeDomains"},
 	{"es", "POST", `/opensearch/domain`, "CreateDomain"}, {"es", "GET", `/opensearch/domain/[^/]+`, "DescribeDomain"},
-	{"es", "DELETE", `/opensearch/domain/[^/]+`, "DeleteDomain"}, {"es", "POST", `/opensearch/domain/[^/]+/config`, "UpdateDomainConfig"},
+	{"es", "DELETE", `/opensearch/domain/[^/]+`, "DeleteDomain"},
+	{"es", "POST", `/opensearch/domain/[^/]+/config`, "UpdateDomainConfig"},
 	{"es", "POST", `/opensearch/upgradeDomain`, "UpgradeDomain"}, {"es", "GET", `/tags/?`, "ListTags"},
 	{"es", "POST", `/tags`, "AddTags"}, {"es", "POST", `/tags-removal`, "RemoveTags"},
-	{"eks", "GET", `/clusters`, "ListClusters"}, {"eks", "POST", `/clusters`, "CreateCluster"}, {"eks", "GET", `/clusters/[^/]+`, "DescribeCluster"},
-	{"eks", "DELETE", `/clusters/[^/]+`, "DeleteCluster"}, {"eks", "POST", `/clusters/[^/]+/update-config`, "UpdateClusterConfig"},
-	{"eks", "POST", `/clusters/[^/]+/updates`, "UpdateClusterVersion"}, {"eks", "GET", `/clusters/[^/]+/node-groups`, "ListNodegroups"},
-	{"eks", "POST", `/clusters/[^/]+/node-groups`, "CreateNodegroup"}, {"eks", "GET", `/clusters/[^/]+/node-groups/[^/]+`, "DescribeNodegroup"},
-	{"eks", "DELETE", `/clusters/[^/]+/node-groups/[^/]+`, "DeleteNodegroup"}, {"eks", "POST", `/clusters/[^/]+/node-groups/[^/]+/update-config`, "UpdateNodegroupConfig"},
+	{"eks", "GET", `/clusters`, "ListClusters"}, {"eks", "POST", `/clusters`, "CreateCluster"},
+	{"eks", "GET", `/clusters/[^/]+`, "DescribeCluster"},
+	{"eks", "DELETE", `/clusters/[^/]+`, "DeleteCluster"},
+	{"eks", "POST", `/clusters/[^/]+/update-config`, "UpdateClusterConfig"},
+	{"eks", "POST", `/clusters/[^/]+/updates`, "UpdateClusterVersion"},
+	{"eks", "GET", `/clusters/[^/]+/node-groups`, "ListNodegroups"},
+	{"eks", "POST", `/clusters/[^/]+/node-groups`, "CreateNodegroup"},
+	{"eks", "GET", `/clusters/[^/]+/node-groups/[^/]+`, "DescribeNodegroup"},
+	{"eks", "DELETE", `/clusters/[^/]+/node-groups/[^/]+`, "DeleteNodegroup"},
+	{"eks", "POST", `/clusters/[^/]+/node-groups/[^/]+/update-config`, "UpdateNodegroupConfig"},
 	{"eks", "POST", `/clusters/[^/]+/node-groups/[^/]+/update-version`, "UpdateNodegroupVersion"},
 	{"eks", "POST", `/tags/.+`, "TagResource"}, {"eks", "DELETE", `/tags/.+`, "UntagResource"},
-	{"elasticfilesystem", "GET", `/file-systems`, "DescribeFileSystems"}, {"elasticfilesystem", "POST", `/file-systems`, "CreateFileSystem"},
-	{"elasticfilesystem", "PUT", `/file-systems/[^/]+`, "UpdateFileSystem"}, {"elasticfilesystem", "DELETE", `/file-systems/[^/]+`, "DeleteFileSystem"},
+	{"elasticfilesystem", "GET", `/file-systems`, "DescribeFileSystems"},
+	{"elasticfilesystem", "POST", `/file-systems`, "CreateFileSystem"},
+	{"elasticfilesystem", "PUT", `/file-systems/[^/]+`, "UpdateFileSystem"},
+	{"elasticfilesystem", "DELETE", `/file-systems/[^/]+`, "DeleteFileSystem"},
 	{"elasticfilesystem", "GET", `/file-systems/[^/]+/lifecycle-configuration`, "DescribeLifecycleConfiguration"},
 	{"elasticfilesystem", "PUT", `/file-systems/[^/]+/lifecycle-configuration`, "PutLifecycleConfiguration"},
-	{"elasticfilesystem", "GET", `/file-systems/[^/]+/policy`, "DescribeFileSystemPolicy"}, {"elasticfilesystem", "PUT", `/file-systems/[^/]+/policy`, "PutFileSystemPolicy"},
+	{"elasticfilesystem", "GET", `/file-systems/[^/]+/policy`, "DescribeFileSystemPolicy"},
+	{"elasticfilesystem", "PUT", `/file-systems/[^/]+/policy`, "PutFileSystemPolicy"},
 	{"elasticfilesystem", "DELETE", `/file-systems/[^/]+/policy`, "DeleteFileSystemPolicy"},
-	{"elasticfilesystem", "GET", `/file-systems/[^/]+/backup-policy`, "DescribeBackupPolicy"}, {"elasticfilesystem", "PUT", `/file-systems/[^/]+/backup-policy`, "PutBackupPolicy"},
+	{"elasticfilesystem", "GET", `/file-systems/[^/]+/backup-policy`, "DescribeBackupPolicy"},
+	{"elasticfilesystem", "PUT", `/file-systems/[^/]+/backup-policy`, "PutBackupPolicy"},
 	{"elasticfilesystem", "PUT", `/file-systems/[^/]+/protection`, "UpdateFileSystemProtection"},
-	{"elasticfilesystem", "GET", `/mount-targets`, "DescribeMountTargets"}, {"elasticfilesystem", "POST", `/mount-targets`, "CreateMountTarget"},
+	{"elasticfilesystem", "GET", `/mount-targets`, "DescribeMountTargets"},
+	{"elasticfilesystem", "POST", `/mount-targets`, "CreateMountTarget"},
 	{"elasticfilesystem", "DELETE", `/mount-targets/[^/]+`, "DeleteMountTarget"},
 	{"elasticfilesystem", "GET", `/mount-targets/[^/]+/security-groups`, "DescribeMountTargetSecurityGroups"},
 	{"elasticfilesystem", "PUT", `/mount-targets/[^/]+/security-groups`, "ModifyMountTargetSecurityGroups"},
-	{"elasticfilesystem", "POST", `/resource-tags/.+`, "TagResource"}, {"elasticfilesystem", "DELETE", `/resource-tags/.+`, "UntagResource"},
-	{"appsync", "GET", `/v1/apis`, "ListGraphqlApis"}, {"appsync", "POST", `/v1/apis`, "CreateGraphqlApi"}, {"appsync", "GET", `/v1/apis/[^/]+`, "GetGraphqlApi"},
-	{"appsync", "POST", `/v1/apis/[^/]+`, "UpdateGraphqlApi"}, {"appsync", "DELETE", `/v1/apis/[^/]+`, "DeleteGraphqlApi"},
+	{"elasticfilesystem", "POST", `/resource-tags/.+`, "TagResource"},
+	{"elasticfilesystem", "DELETE", `/resource-tags/.+`, "UntagResource"},
+	{"appsync", "GET", `/v1/apis`, "ListGraphqlApis"}, {"appsync", "POST", `/v1/apis`, "CreateGraphqlApi"},
+	{"appsync", "GET", `/v1/apis/[^/]+`, "GetGraphqlApi"},
+	{"appsync", "POST", `/v1/apis/[^/]+`, "UpdateGraphqlApi"},
+	{"appsync", "DELETE", `/v1/apis/[^/]+`, "DeleteGraphqlApi"},
 	{"appsync", "POST", `/v1/tags/.+`, "TagResource"}, {"appsync", "DELETE", `/v1/tags/.+`, "UntagResource"},
 }
 
@@ -202,12 +237,19 @@ var rest = []struct{ service, method, path, action string }{
 // subresource (Amazon S3 User Guide, "Required permissions for Amazon S3 API
 // operations").
 var buckets = []struct{ method, query, action string }{
-	{"GET", "tagging", "GetBucketTagging"}, {"PUT", "tagging", "PutBucketTagging"}, {"DELETE", "tagging", "PutBucketTagging"},
-	{"GET", "policy", "GetBucketPolicy"}, {"PUT", "policy", "PutBucketPolicy"}, {"DELETE", "policy", "DeleteBucketPolicy"},
-	{"GET", "versioning", "GetBucketVersioning"}, {"PUT", "versioning", "PutBucketVersioning"}, {"GET", "location", "GetBucketLocation"},
-	{"GET", "website", "GetBucketWebsite"}, {"PUT", "website", "PutBucketWebsite"}, {"DELETE", "website", "DeleteBucketWebsite"},
-	{"GET", "publicAccessBlock", "GetBucketPublicAccessBlock"}, {"PUT", "publicAccessBlock", "PutBucketPublicAccessBlock"}, {"DELETE", "publicAccessBlock", "PutBucketPublicAccessBlock"},
-	{"GET", "list-type", "ListBucket"}, {"HEAD", "", "ListBucket"}, {"PUT", "", "CreateBucket"}, {"DELETE", "", "DeleteBucket"},
+	{"GET", "tagging", "GetBucketTagging"}, {"PUT", "tagging", "PutBucketTagging"},
+	{"DELETE", "tagging", "PutBucketTagging"},
+	{"GET", "policy", "GetBucketPolicy"}, {"PUT", "policy", "PutBucketPolicy"},
+	{"DELETE", "policy", "DeleteBucketPolicy"},
+	{"GET", "versioning", "GetBucketVersioning"}, {"PUT", "versioning", "PutBucketVersioning"},
+	{"GET", "location", "GetBucketLocation"},
+	{"GET", "website", "GetBucketWebsite"}, {"PUT", "website", "PutBucketWebsite"},
+	{"DELETE", "website", "DeleteBucketWebsite"},
+	{"GET", "publicAccessBlock", "GetBucketPublicAccessBlock"},
+	{"PUT", "publicAccessBlock", "PutBucketPublicAccessBlock"},
+	{"DELETE", "publicAccessBlock", "PutBucketPublicAccessBlock"},
+	{"GET", "list-type", "ListBucket"}, {"HEAD", "", "ListBucket"}, {"PUT", "", "CreateBucket"},
+	{"DELETE", "", "DeleteBucket"},
 }
 
 // needed returns the actions that a caller has to be allowed: what AWS checks,
@@ -223,7 +265,8 @@ func needed(c faultproxy.Call) []string {
 		if service == "ec2" && strings.HasPrefix(c.Action, "Create") && strings.Contains(c.Body, "TagSpecification.") {
 			list = append(list, "ec2:CreateTags")
 		}
-		if service == "ec2" && strings.Contains(c.Body, "IamInstanceProfile.") || service == "ecs" && regexp.MustCompile(`(?i)"(task|execution)RoleArn":`).MatchString(c.Body) {
+		if service == "ec2" && strings.Contains(c.Body, "IamInstanceProfile.") || service == "ecs" &&
+			regexp.MustCompile(`(?i)"(task|execution)RoleArn":`).MatchString(c.Body) {
 			list = append(list, "iam:PassRole")
 		}
 		return list
@@ -236,7 +279,8 @@ func needed(c faultproxy.Call) []string {
 		return []string{"s3:" + s3Action(method, u)}
 	}
 	for _, r := range rest {
-		if r.service == service && r.method == method && regexp.MustCompile(`^(/[0-9-]+)?`+r.path+`$`).MatchString(u.EscapedPath()) {
+		if r.service == service && r.method == method &&
+			regexp.MustCompile(`^(/[0-9-]+)?`+r.path+`$`).MatchString(u.EscapedPath()) {
 			list := []string{service + ":" + r.action}
 			switch {
 			case r.action == "CreateFunction":

@@ -33,7 +33,8 @@ func TestGoose(t *testing.T) {
 	}
 	defer db.Close()
 	up := func(table, text string) error {
-		p, err := goose.NewProvider(goose.DialectPostgres, db, fstest.MapFS{"00001_subnet.sql": {Data: []byte(text)}}, goose.WithTableName("tool."+table))
+		p, err := goose.NewProvider(goose.DialectPostgres, db, fstest.MapFS{"00001_subnet.sql": {Data: []byte(text)}},
+			goose.WithTableName("tool."+table))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,8 @@ func TestPolicies(t *testing.T) {
 			recipe, name = statements, about
 			recipes++
 			for statement, refused := range variants[name] {
-				if out, err := try(statement); (err != nil) != refused || refused && !strings.Contains(out+err.Error(), "violates check constraint") {
+				if out, err := try(statement); (err != nil) != refused || refused &&
+					!strings.Contains(out+err.Error(), "violates check constraint") {
 					t.Errorf("%s: %s: %s %v", name, statement, out, err)
 				}
 			}
@@ -88,11 +89,13 @@ func TestPolicyAndDrift(t *testing.T) {
 	w.PSQL(`INSERT INTO queue (name) VALUES ('q')`)
 	w.Settled()
 	w.Admin(`ALTER TABLE queue ADD CONSTRAINT quick_queues CHECK (delay_seconds < 10)`)
-	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes", "DelaySeconds=100")
+	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue`), "--attributes",
+		"DelaySeconds=100")
 	w.PSQL(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
 	_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`) // it says so, too
 	w.Eventually(minute, "the record to say which constraint refuses it", func() bool {
-		return strings.Contains(w.PSQL(`SELECT message FROM iasql_status WHERE table_name = 'queue' AND review`), "quick_queues")
+		return strings.Contains(w.PSQL(`SELECT message FROM iasql_status WHERE table_name = 'queue' AND review`),
+			"quick_queues")
 	})
 	if got := w.PSQL(`SELECT delay_seconds FROM queue`); got != "0" {
 		t.Errorf("the record says %s", got)

@@ -49,7 +49,8 @@ func TestComingFromTerraform(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg(DISTINCT cidr_block::text, ',') FROM vpc WHERE tags ->> 'Name' = 'lab'`); got != "10.8.0.0/16" {
 		t.Errorf("the VPC is %s", got)
 	}
-	for _, habit := range []string{"plan", "apply", "-target", "import", "moved", "removed", "ignore_changes", "prevent_destroy", "create_before_destroy", "workspaces", "-refresh-only", "policy checks", "state surgery"} {
+	for _, habit := range []string{"plan", "apply", "-target", "import", "moved", "removed", "ignore_changes",
+		"prevent_destroy", "create_before_destroy", "workspaces", "-refresh-only", "policy checks", "state surgery"} {
 		if !strings.Contains(string(text), "\n## "+habit+"\n") {
 			t.Errorf("nothing is said of %s", habit)
 		}

@@ -51,7 +51,9 @@ func TestAnswers(t *testing.T) {
 	}
 	parts := len(slices.DeleteFunc(slices.Clone(recorded), func(a answer) bool { return !a.part }))
 	t.Logf("%d answers recorded; %d distinct ones replayed, which made %d rows", len(recorded)-parts, replayed, rows)
-	for _, why := range slices.SortedFunc(maps.Keys(left), func(a, b string) int { return cmp.Or(left[b]-left[a], cmp.Compare(a, b)) }) {
+	for _, why := range slices.SortedFunc(maps.Keys(left), func(a, b string) int {
+		return cmp.Or(left[b]-left[a], cmp.Compare(a, b))
+	}) {
 		t.Logf("left out: %d: %s", left[why], why)
 	}
 	if replayed < enough {
@@ -78,7 +80,8 @@ type reading struct {
 
 func newReading(t *testing.T) *reading {
 	t.Helper()
-	r := &reading{T: t, cloud: newCloud(t), byName: map[string]operation{}, count: make([]int, len(readers)), rows: make([]int, len(readers)),
+	r := &reading{T: t, cloud: newCloud(t), byName: map[string]operation{}, count: make([]int, len(readers)),
+		rows:   make([]int, len(readers)),
 		sample: make([]any, len(readers)),
 		misfit: map[int]bool{}, classes: classes(), operation: make([]operation, len(readers))}
 	var err error
@@ -159,14 +162,15 @@ func (r *reading) read(a answer, i int, members any) {
 		rows, err = r.ask(reader, w, out)
 	}
 	if err == nil {
-		err = insert(r.Context(), r.engine, resource.Table(), slices.DeleteFunc(slices.Clone(rows), func(row modules.Row) bool {
-			phaser, ok := resource.(modules.Phaser)
-			if !ok {
-				return false
-			}
-			phase, _ := phaser.Phase(row)
-			return phase == modules.Going // the engine makes no record of it
-		}))
+		err = insert(r.Context(), r.engine, resource.Table(),
+			slices.DeleteFunc(slices.Clone(rows), func(row modules.Row) bool {
+				phaser, ok := resource.(modules.Phaser)
+				if !ok {
+					return false
+				}
+				phase, _ := phaser.Phase(row)
+				return phase == modules.Going // the engine makes no record of it
+			}))
 	}
 	for _, row := range rows {
 		err = errors.Join(err, wellFormed(resource.Table(), row))
@@ -177,20 +181,22 @@ func (r *reading) read(a answer, i int, members any) {
 		r.sample[i] = members
 	}
 	if err != nil && !r.listed(reader, err) {
-		r.Errorf("%s by %s: %s, %s, %s:\n%v\n%.600s", reader.table, reader.op, a.folder, a.test, a.label, err, text(members))
+		r.Errorf("%s by %s: %s, %s, %s:\n%v\n%.600s", reader.table, reader.op, a.folder, a.test, a.label, err,
+			text(members))
 	}
 }
 
 // world returns the world of an answer, and the answer.
 func (r *reading) world(i int, members any) (*world, any, error) {
 	reader := readers[i]
-	w := &world{cloud: r.cloud, recorded: r.operation[i], around: map[string]any{}, asked: map[string]bool{}, decode: func() (any, error) {
-		out, err := r.operation[i].decode(members, reader.at)
-		if err == nil {
-			lastPage(out)
-		}
-		return out, err
-	}}
+	w := &world{cloud: r.cloud, recorded: r.operation[i], around: map[string]any{}, asked: map[string]bool{},
+		decode: func() (any, error) {
+			out, err := r.operation[i].decode(members, reader.at)
+			if err == nil {
+				lastPage(out)
+			}
+			return out, err
+		}}
 	out, err := w.decode()
 	if err != nil {
 		return nil, nil, err

@@ -66,7 +66,8 @@ var otherwise = []struct {
 	class         modules.Class
 	why           string
 }{
-	{"lambda_:InvalidParameterValueException", ".NotFound. EC2 Error Message:", modules.NotFound, "a subnet or a security group that Lambda does not see, or not yet"},
+	{"lambda_:InvalidParameterValueException", ".NotFound. EC2 Error Message:", modules.NotFound,
+		"a subnet or a security group that Lambda does not see, or not yet"},
 }
 
 // present are errors that speak of something that does not exist and are not of the
@@ -74,9 +75,11 @@ var otherwise = []struct {
 var present = []struct{ code, message, why string }{
 	{"apigateway:BadRequestException", "", "of deployments and canaries, which no module has"},
 	{"events:ValidationException", "Archive", "of archives, which no module has"},
-	{"lambda_:InvalidParameterValueException", "S3 Error Code", "of code in S3, and functions get theirs from a zip file"},
+	{"lambda_:InvalidParameterValueException", "S3 Error Code",
+		"of code in S3, and functions get theirs from a zip file"},
 	{"lambda_:InvalidParameterValueException", "Layer version", "of layers, which no module has"},
-	{"lambda_:InvalidParameterValueException", "Function does not exist", "of event source mappings, which no module has"},
+	{"lambda_:InvalidParameterValueException", "Function does not exist",
+		"of event source mappings, which no module has"},
 	{"logs:InvalidParameterException", "The given bucket does not exist", "of deliveries, which no module has"},
 	{"s3:InvalidPart", "", "of uploads in parts, which no module makes"},
 	{"s3:InvalidTargetBucketForLogging", "", "of PutBucketLogging, which no module calls"},

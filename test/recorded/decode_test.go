@@ -60,7 +60,8 @@ func fill(text string) string {
 // isPlaceholder reports whether a text says nothing but what kind of value there
 // was.
 func isPlaceholder(text string) bool {
-	return placeholder.FindString(text) == text && text != "" || slices.Contains([]string{"datetime", "timestamp", "date"}, text)
+	return placeholder.FindString(text) == text && text != "" ||
+		slices.Contains([]string{"datetime", "timestamp", "date"}, text)
 }
 
 // decoder reads recorded members into the SDK's structures.

@@ -98,10 +98,12 @@ type replay struct {
 }
 
 func newReplay(t *testing.T, s service, calls []operation) *replay {
-	r := &replay{T: t, service: s, server: newFaulty(t, s), classes: classes(), inputs: map[string]reflect.Value{}, calls: calls}
-	r.clients = aws.New(aws.Options{Endpoint: r.server.URL, MaxAttempts: 1, Patience: time.Nanosecond, Accounts: func(context.Context, string) (aws.Credentials, error) {
-		return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secret}, nil
-	}}).Permitted(awstest.Permit())
+	r := &replay{T: t, service: s, server: newFaulty(t, s), classes: classes(), inputs: map[string]reflect.Value{},
+		calls: calls}
+	r.clients = aws.New(aws.Options{Endpoint: r.server.URL, MaxAttempts: 1, Patience: time.Nanosecond,
+		Accounts: func(context.Context, string) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "AKIAIOSFODNN7EXAMPLE", SecretAccessKey: secret}, nil
+		}}).Permitted(awstest.Permit())
 	return r
 }
 
@@ -112,7 +114,8 @@ func (r *replay) errors(failures []failure) {
 	for _, f := range failures {
 		class, known := expected(r.classes, f)
 		if !known {
-			r.Errorf("%s:%s: no class is documented for %q (status %d). Add it to the table", f.folder, f.code, f.message, f.status)
+			r.Errorf("%s:%s: no class is documented for %q (status %d). Add it to the table", f.folder, f.code,
+				f.message, f.status)
 			continue
 		}
 		if says := absence.MatchString(f.message); says && class != modules.NotFound && !explained(f) {
@@ -171,7 +174,10 @@ func (r *replay) one(o operation, f failure, class modules.Class) bool {
 	}
 	r.rounds++
 	// The engine's rate is per region: that of another error must not slow this one.
-	client, err := aws.Client(r.Context(), r.clients, modules.Scope{Account: "recorded", Region: "r" + strconv.Itoa(r.rounds%997)}, func(cfg awssdk.Config) any { return r.service.build(cfg) })
+	client, err := aws.Client(r.Context(), r.clients,
+		modules.Scope{Account: "recorded", Region: "r" + strconv.Itoa(r.rounds%997)}, func(cfg awssdk.Config) any {
+			return r.service.build(cfg)
+		})
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -190,7 +196,8 @@ func (r *replay) one(o operation, f failure, class modules.Class) bool {
 	case !errors.As(err, &e):
 		r.Errorf("%s: %s:%s is no error of the engine's: %v", o, f.folder, f.code, err)
 	case e.Class != class:
-		r.Errorf("%s: %s:%s (status %d, %q) is %s; documented as %s", o, f.folder, f.code, f.status, f.message, e.Class, class)
+		r.Errorf("%s: %s:%s (status %d, %q) is %s; documented as %s", o, f.folder, f.code, f.status, f.message,
+			e.Class, class)
 	}
 	if e != nil {
 		r.readable(o, f, e.Error())
@@ -205,7 +212,8 @@ func (r *replay) readable(o operation, f failure, seen string) {
 		words = ""
 	}
 	switch {
-	case !strings.Contains(seen, code) && (renamed[f.folder+":"+f.code] == "" || !strings.Contains(seen, renamed[f.folder+":"+f.code])):
+	case !strings.Contains(seen, code) &&
+		(renamed[f.folder+":"+f.code] == "" || !strings.Contains(seen, renamed[f.folder+":"+f.code])):
 		r.Errorf("%s: the code %s is missing from %q", o, code, seen)
 	case !strings.Contains(seen, strings.TrimSuffix(words, ".")):
 		r.Errorf("%s: %q is missing from %q", o, words, seen)

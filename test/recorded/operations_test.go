@@ -45,8 +45,11 @@ type service struct {
 	build  func(awssdk.Config) any
 }
 
-func serviceOf[C, O any](name, id, folder string, w wire, client func(awssdk.Config, ...func(*O)) C, options ...func(*O)) service {
-	return service{name, id, folder, w, reflect.TypeFor[C](), func(cfg awssdk.Config) any { return client(cfg, options...) }}
+func serviceOf[C, O any](name, id, folder string, w wire, client func(awssdk.Config, ...func(*O)) C,
+	options ...func(*O)) service {
+	return service{name, id, folder, w, reflect.TypeFor[C](), func(cfg awssdk.Config) any {
+		return client(cfg, options...)
+	}}
 }
 
 // services are the services that both sides have.
@@ -134,7 +137,8 @@ func reads(all []operation) []operation {
 }
 
 // silent are members that answers of many operations have, and that tell nothing.
-var silent = []string{"IsTruncated", "Marker", "MaxItems", "MaxKeys", "NextMarker", "NextToken", "NextContinuationToken", "Owner", "ContinuationToken"}
+var silent = []string{"IsTruncated", "Marker", "MaxItems", "MaxKeys", "NextMarker", "NextToken",
+	"NextContinuationToken", "Owner", "ContinuationToken"}
 
 // decode reads an answer's members into the output of an operation, a pointer; at
 // is the path of the member that they are put into, "" for the output itself.

@@ -86,19 +86,23 @@ func arn(service, resource string) *string {
 // readers are the readers of tables for which there are answers.
 var readers = slices.Concat(accessReaders, messageReaders, storageReaders, dnsReaders, lambdaReaders, []reader{
 	{table: "certificate", op: "acm:DescribeCertificate", anywhere: true,
-		get: of(func(out *acm.DescribeCertificateOutput) modules.Row { return by("arn", out.Certificate.CertificateArn) })},
-	{table: "certificate", op: "acm:ListCertificates", around: always(func(in *acm.DescribeCertificateInput) *acm.DescribeCertificateOutput {
-		return &acm.DescribeCertificateOutput{Certificate: &acmtypes.CertificateDetail{CertificateArn: in.CertificateArn, DomainName: awssdk.String("example.com")}}
-	})},
+		get: of(func(out *acm.DescribeCertificateOutput) modules.Row {
+			return by("arn", out.Certificate.CertificateArn)
+		})},
+	{table: "certificate", op: "acm:ListCertificates",
+		around: always(func(in *acm.DescribeCertificateInput) *acm.DescribeCertificateOutput {
+			return &acm.DescribeCertificateOutput{Certificate: &acmtypes.CertificateDetail{CertificateArn: in.CertificateArn, DomainName: awssdk.String("example.com")}}
+		})},
 
 	{table: "metric_alarm", op: "cloudwatch:DescribeAlarms"},
 	{table: "metric_alarm", op: "cloudwatch:ListTagsForResource", around: always(&cloudwatch.DescribeAlarmsOutput{
 		MetricAlarms: []cwtypes.MetricAlarm{{AlarmName: example, AlarmArn: arn("cloudwatch", "alarm:example")}},
 	})},
 	{table: "log_group", op: "cloudwatchlogs:DescribeLogGroups"},
-	{table: "log_group", op: "cloudwatchlogs:ListTagsForResource", around: always(&cloudwatchlogs.DescribeLogGroupsOutput{
-		LogGroups: []logstypes.LogGroup{{LogGroupName: example, Arn: arn("logs", "log-group:example:*")}},
-	})},
+	{table: "log_group", op: "cloudwatchlogs:ListTagsForResource",
+		around: always(&cloudwatchlogs.DescribeLogGroupsOutput{
+			LogGroups: []logstypes.LogGroup{{LogGroupName: example, Arn: arn("logs", "log-group:example:*")}},
+		})},
 
 	{table: "dynamo_table", op: "dynamodb:DescribeTable", anywhere: true,
 		get: of(func(out *dynamodb.DescribeTableOutput) modules.Row { return by("table_name", out.Table.TableName) })},
@@ -127,7 +131,9 @@ var readers = slices.Concat(accessReaders, messageReaders, storageReaders, dnsRe
 	{table: "ssm_parameter", op: "ssm:GetParameters", around: of(func(out *ssm.GetParametersOutput) []any {
 		all := &ssm.DescribeParametersOutput{}
 		for _, p := range out.Parameters {
-			all.Parameters = append(all.Parameters, ssmtypes.ParameterMetadata{Name: p.Name, ARN: p.ARN, Type: p.Type, DataType: p.DataType, Version: p.Version})
+			all.Parameters = append(all.Parameters,
+				ssmtypes.ParameterMetadata{Name: p.Name, ARN: p.ARN, Type: p.Type, DataType: p.DataType,
+					Version: p.Version})
 		}
 		return []any{all}
 	})},
@@ -148,11 +154,16 @@ var accessReaders = []reader{
 	{table: "iam_role", op: "iam:ListRolePolicies", get: exampleRole, around: always(exampleRoleOutput)},
 	{table: "iam_role", op: "iam:GetRolePolicy", get: exampleRole,
 		around: always(exampleRoleOutput, &iam.ListRolePoliciesOutput{PolicyNames: []string{"example"}})},
-	{table: "iam_user", op: "iam:GetUser", get: of(func(out *iam.GetUserOutput) modules.Row { return by("user_name", out.User.UserName) })},
+	{table: "iam_user", op: "iam:GetUser", get: of(func(out *iam.GetUserOutput) modules.Row {
+		return by("user_name", out.User.UserName)
+	})},
 	{table: "iam_user", op: "iam:GetUserPolicy", get: func(any) modules.Row { return by("user_name", example) },
-		around: always(&iam.GetUserOutput{User: &iamtypes.User{UserName: example, Path: awssdk.String("/")}}, &iam.ListUserPoliciesOutput{PolicyNames: []string{"example"}})},
+		around: always(&iam.GetUserOutput{User: &iamtypes.User{UserName: example, Path: awssdk.String("/")}},
+			&iam.ListUserPoliciesOutput{PolicyNames: []string{"example"}})},
 
-	{table: "kms_key", op: "kms:DescribeKey", anywhere: true, get: of(func(out *kms.DescribeKeyOutput) modules.Row { return by("key_id", out.KeyMetadata.KeyId) })},
+	{table: "kms_key", op: "kms:DescribeKey", anywhere: true, get: of(func(out *kms.DescribeKeyOutput) modules.Row {
+		return by("key_id", out.KeyMetadata.KeyId)
+	})},
 	{table: "kms_key", op: "kms:DescribeKey", part: true, at: "KeyMetadata",
 		when: of(func(out *kms.DescribeKeyOutput) bool {
 			return out.KeyMetadata.KeyId != nil && out.KeyMetadata.Arn != nil
@@ -161,25 +172,32 @@ var accessReaders = []reader{
 	{table: "kms_key", op: "kms:GetKeyRotationStatus", get: exampleKey, around: always(exampleKeyOutput)},
 }
 
-var exampleRoleOutput = &iam.GetRoleOutput{Role: &iamtypes.Role{RoleName: example, Path: awssdk.String("/"), AssumeRolePolicyDocument: awssdk.String("%7B%7D")}}
+var exampleRoleOutput = &iam.GetRoleOutput{Role: &iamtypes.Role{RoleName: example, Path: awssdk.String("/"),
+	AssumeRolePolicyDocument: awssdk.String("%7B%7D")}}
 
 func exampleRole(any) modules.Row { return by("role_name", example) }
 
 var exampleKeyOutput = &kms.DescribeKeyOutput{KeyMetadata: &kmstypes.KeyMetadata{
-	KeyId: example, KeySpec: kmstypes.KeySpecSymmetricDefault, KeyUsage: kmstypes.KeyUsageTypeEncryptDecrypt, Origin: kmstypes.OriginTypeAwsKms,
+	KeyId: example, KeySpec: kmstypes.KeySpecSymmetricDefault, KeyUsage: kmstypes.KeyUsageTypeEncryptDecrypt,
+	Origin: kmstypes.OriginTypeAwsKms,
 }}
 
 func exampleKey(any) modules.Row { return by("key_id", example) }
 
 // messageReaders are those of EventBridge, SNS and SQS.
 var messageReaders = []reader{
-	{table: "event_bus", op: "eventbridge:ListEventBuses", around: always(func(in *eventbridge.DescribeEventBusInput) *eventbridge.DescribeEventBusOutput {
-		return &eventbridge.DescribeEventBusOutput{Name: in.Name, Arn: arn("events", "event-bus/"+awssdk.ToString(in.Name))}
-	})},
-	{table: "event_bus", op: "eventbridge:DescribeEventBus", get: of(func(out *eventbridge.DescribeEventBusOutput) modules.Row { return by("name", out.Name) })},
+	{table: "event_bus", op: "eventbridge:ListEventBuses",
+		around: always(func(in *eventbridge.DescribeEventBusInput) *eventbridge.DescribeEventBusOutput {
+			return &eventbridge.DescribeEventBusOutput{Name: in.Name,
+				Arn: arn("events", "event-bus/"+awssdk.ToString(in.Name))}
+		})},
+	{table: "event_bus", op: "eventbridge:DescribeEventBus",
+		get: of(func(out *eventbridge.DescribeEventBusOutput) modules.Row { return by("name", out.Name) })},
 	{table: "event_rule", op: "eventbridge:ListTagsForResource", around: always(exampleBuses, exampleRules)},
 	{table: "event_rule", op: "eventbridge:ListRules", around: always(exampleBuses)},
-	{table: "event_bus", op: "eventbridge:ListTagsForResource", around: always(exampleBuses, &eventbridge.DescribeEventBusOutput{Name: example, Arn: arn("events", "event-bus/example")})},
+	{table: "event_bus", op: "eventbridge:ListTagsForResource",
+		around: always(exampleBuses, &eventbridge.DescribeEventBusOutput{Name: example,
+			Arn: arn("events", "event-bus/example")})},
 	{table: "event_rule", op: "eventbridge:DescribeRule",
 		when: of(func(out *eventbridge.DescribeRuleOutput) bool { return out.EventBusName != nil }),
 		get: of(func(out *eventbridge.DescribeRuleOutput) modules.Row {
@@ -196,19 +214,26 @@ var messageReaders = []reader{
 			topic := named(out.Attributes["TopicArn"], out.Attributes["FifoTopic"])
 			return []any{&sns.ListTopicsOutput{Topics: []snstypes.Topic{{TopicArn: &topic}}}}
 		})},
-	{table: "topic", op: "sns:ListTagsForResource", around: always(&sns.ListTopicsOutput{Topics: []snstypes.Topic{{TopicArn: arn("sns", "example")}}})},
-	{table: "subscription", op: "sns:ListSubscriptions", around: of(func(out *sns.ListSubscriptionsOutput) []any { return topicsOf(out.Subscriptions) })},
+	{table: "topic", op: "sns:ListTagsForResource",
+		around: always(&sns.ListTopicsOutput{Topics: []snstypes.Topic{{TopicArn: arn("sns", "example")}}})},
+	{table: "subscription", op: "sns:ListSubscriptions", around: of(func(out *sns.ListSubscriptionsOutput) []any {
+		return topicsOf(out.Subscriptions)
+	})},
 	{table: "subscription", op: "sns:ListSubscriptionsByTopic",
 		when: of(func(out *sns.ListSubscriptionsByTopicOutput) bool { return len(out.Subscriptions) > 0 }),
 		get: of(func(out *sns.ListSubscriptionsByTopicOutput) modules.Row {
 			s := out.Subscriptions[0]
-			return modules.Row{"topic": modules.TextPtr(last(s.TopicArn, ":")), "protocol": modules.TextPtr(s.Protocol), "endpoint": modules.TextPtr(s.Endpoint)}
+			return modules.Row{"topic": modules.TextPtr(last(s.TopicArn, ":")), "protocol": modules.TextPtr(s.Protocol),
+				"endpoint": modules.TextPtr(s.Endpoint)}
 		})},
 	{table: "subscription", op: "sns:GetSubscriptionAttributes",
-		when: of(func(out *sns.GetSubscriptionAttributesOutput) bool { return out.Attributes["SubscriptionArn"] != "" }),
+		when: of(func(out *sns.GetSubscriptionAttributesOutput) bool {
+			return out.Attributes["SubscriptionArn"] != ""
+		}),
 		around: of(func(out *sns.GetSubscriptionAttributesOutput) []any {
 			text := func(name string) *string { return awssdk.String(out.Attributes[name]) }
-			listed := []snstypes.Subscription{{TopicArn: text("TopicArn"), SubscriptionArn: text("SubscriptionArn"), Protocol: text("Protocol"), Endpoint: text("Endpoint")}}
+			listed := []snstypes.Subscription{{TopicArn: text("TopicArn"), SubscriptionArn: text("SubscriptionArn"),
+				Protocol: text("Protocol"), Endpoint: text("Endpoint")}}
 			return append(topicsOf(listed), &sns.ListSubscriptionsOutput{Subscriptions: listed})
 		})},
 
@@ -222,13 +247,15 @@ var messageReaders = []reader{
 			name := named(out.Attributes["QueueArn"], out.Attributes["FifoQueue"])
 			return []any{&sqs.ListQueuesOutput{QueueUrls: []string{queueURL + *last(&name, ":")}}}
 		})},
-	{table: "queue", op: "sqs:ListQueueTags", around: always(&sqs.ListQueuesOutput{QueueUrls: []string{queueURL + "example"}}, exampleQueue)},
+	{table: "queue", op: "sqs:ListQueueTags",
+		around: always(&sqs.ListQueuesOutput{QueueUrls: []string{queueURL + "example"}}, exampleQueue)},
 }
 
 var (
 	exampleBuses = &eventbridge.ListEventBusesOutput{EventBuses: []ebtypes.EventBus{{Name: example}}}
 	exampleRules = &eventbridge.ListRulesOutput{Rules: []ebtypes.Rule{{
-		Name: example, EventBusName: example, Arn: arn("events", "rule/example/example"), EventPattern: awssdk.String(`{"source": ["aws.ec2"]}`), State: ebtypes.RuleStateEnabled,
+		Name: example, EventBusName: example, Arn: arn("events", "rule/example/example"),
+		EventPattern: awssdk.String(`{"source": ["aws.ec2"]}`), State: ebtypes.RuleStateEnabled,
 	}}}
 )
 
@@ -254,7 +281,8 @@ func topicsOf(subscriptions []snstypes.Subscription) []any {
 
 // exampleQueue answers with the attributes of a queue.
 func exampleQueue(in *sqs.GetQueueAttributesInput) *sqs.GetQueueAttributesOutput {
-	all := map[string]string{"VisibilityTimeout": "30", "DelaySeconds": "0", "ReceiveMessageWaitTimeSeconds": "0", "MessageRetentionPeriod": "345600", "MaximumMessageSize": "262144"}
+	all := map[string]string{"VisibilityTimeout": "30", "DelaySeconds": "0", "ReceiveMessageWaitTimeSeconds": "0",
+		"MessageRetentionPeriod": "345600", "MaximumMessageSize": "262144"}
 	if strings.HasSuffix(awssdk.ToString(in.QueueUrl), ".fifo") {
 		all["FifoQueue"] = "true"
 	}
@@ -264,7 +292,9 @@ func exampleQueue(in *sqs.GetQueueAttributesInput) *sqs.GetQueueAttributesOutput
 // storageReaders are those of S3.
 var storageReaders = []reader{
 	{table: "bucket", op: "s3:ListBuckets"},
-	{table: "bucket", op: "s3:HeadBucket", when: of(func(out *s3.HeadBucketOutput) bool { return out.BucketRegion != nil }), get: func(any) modules.Row {
+	{table: "bucket", op: "s3:HeadBucket", when: of(func(out *s3.HeadBucketOutput) bool {
+		return out.BucketRegion != nil
+	}), get: func(any) modules.Row {
 		return modules.Row{"name": modules.Text("example"), modules.ColumnRegion: modules.Text(region)}
 	}},
 	{table: "bucket", op: "s3:GetBucketLocation", around: always(exampleBuckets)},
@@ -292,7 +322,8 @@ var dnsReaders = []reader{
 			return by("hosted_zone_id", last(out.HostedZone.Id, "/"))
 		})},
 	{table: "resource_record_set", op: "route53:ListResourceRecordSets", around: always(&route53.ListHostedZonesOutput{
-		HostedZones: []route53types.HostedZone{{Id: awssdk.String("/hostedzone/Z1"), Name: awssdk.String("example.com.")}},
+		HostedZones: []route53types.HostedZone{{Id: awssdk.String("/hostedzone/Z1"),
+			Name: awssdk.String("example.com.")}},
 	})},
 }
 
@@ -300,12 +331,15 @@ var dnsReaders = []reader{
 var lambdaReaders = []reader{
 	{table: "lambda_function", op: "lambda:GetFunction", anywhere: true,
 		when: of(func(out *lambda.GetFunctionOutput) bool { return out.Configuration != nil }),
-		get:  of(func(out *lambda.GetFunctionOutput) modules.Row { return by("name", out.Configuration.FunctionName) })},
+		get: of(func(out *lambda.GetFunctionOutput) modules.Row {
+			return by("name", out.Configuration.FunctionName)
+		})},
 	{table: "lambda_function", op: "lambda:GetFunction", anywhere: true, at: "Configuration", when: of(isFunction),
 		get: of(func(out *lambda.GetFunctionOutput) modules.Row { return by("name", out.Configuration.FunctionName) })},
 	{table: "lambda_function_security_groups", op: "lambda:ListFunctions", at: "Functions",
 		when: of(func(out *lambda.ListFunctionsOutput) bool {
-			return isFunction(&lambda.GetFunctionOutput{Configuration: &out.Functions[0]}) && out.Functions[0].VpcConfig != nil
+			return isFunction(&lambda.GetFunctionOutput{Configuration: &out.Functions[0]}) &&
+				out.Functions[0].VpcConfig != nil
 		})},
 }
 

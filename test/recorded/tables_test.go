@@ -126,13 +126,15 @@ func statement(t *modules.Table, row modules.Row) (columns []*modules.Column, gi
 		name := pgx.Identifier{c.Name}.Sanitize()
 		value, text := fmt.Sprintf("$%d::text::%s", len(given), c.Type), name+"::text"
 		if c.Type == modules.TypeTexts {
-			value = fmt.Sprintf("CASE WHEN $%d::text IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($%[1]d::text::jsonb)) END", len(given))
+			value = fmt.Sprintf("CASE WHEN $%d::text IS NOT NULL THEN ARRAY(SELECT "+
+				"jsonb_array_elements_text($%[1]d::text::jsonb)) END", len(given))
 			text = "to_jsonb(" + name + ")::text"
 		}
 		names, values, stored = append(names, name), append(values, value), append(stored, text)
 	}
 	return columns, given, fmt.Sprintf("INSERT INTO public.%s (%s) VALUES (%s) RETURNING %s",
-		pgx.Identifier{t.Name}.Sanitize(), strings.Join(names, ", "), strings.Join(values, ", "), strings.Join(stored, ", "))
+		pgx.Identifier{t.Name}.Sanitize(), strings.Join(names, ", "), strings.Join(values, ", "),
+		strings.Join(stored, ", "))
 }
 
 // wellFormed says what is wrong with the form of a row: a column that is not

@@ -47,18 +47,21 @@ func (c *cloud) clients() *aws.Clients {
 		},
 		Middleware: func(s *middleware.Stack) error {
 			// The input is known at the beginning, and the answer is due at the end.
-			note := middleware.InitializeMiddlewareFunc("recorded:input", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
-				middleware.InitializeOutput, middleware.Metadata, error,
-			) {
-				return next.HandleInitialize(context.WithValue(ctx, inputKey{}, in.Parameters), in)
-			})
-			answer := middleware.DeserializeMiddlewareFunc("recorded:answer", func(ctx context.Context, _ middleware.DeserializeInput, _ middleware.DeserializeHandler) (
-				out middleware.DeserializeOutput, metadata middleware.Metadata, err error,
-			) {
-				w := ctx.Value(worldKey{}).(*world)
-				out.Result, err = w.answer(awsmiddleware.GetServiceID(ctx)+":"+awsmiddleware.GetOperationName(ctx), ctx.Value(inputKey{}))
-				return out, metadata, err
-			})
+			note := middleware.InitializeMiddlewareFunc("recorded:input",
+				func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+					middleware.InitializeOutput, middleware.Metadata, error,
+				) {
+					return next.HandleInitialize(context.WithValue(ctx, inputKey{}, in.Parameters), in)
+				})
+			answer := middleware.DeserializeMiddlewareFunc("recorded:answer",
+				func(ctx context.Context, _ middleware.DeserializeInput, _ middleware.DeserializeHandler) (
+					out middleware.DeserializeOutput, metadata middleware.Metadata, err error,
+				) {
+					w := ctx.Value(worldKey{}).(*world)
+					out.Result, err = w.answer(awsmiddleware.GetServiceID(ctx)+":"+awsmiddleware.GetOperationName(ctx),
+						ctx.Value(inputKey{}))
+					return out, metadata, err
+				})
 			if err := s.Initialize.Add(note, middleware.After); err != nil {
 				return err
 			}
@@ -138,14 +141,16 @@ func (f failure) error() error {
 
 // identity is what STS answers.
 func identity() *sts.GetCallerIdentityOutput {
-	return &sts.GetCallerIdentityOutput{Account: awssdk.String(account), Arn: awssdk.String("arn:aws:iam::" + account + ":root")}
+	return &sts.GetCallerIdentityOutput{Account: awssdk.String(account),
+		Arn: awssdk.String("arn:aws:iam::" + account + ":root")}
 }
 
 // lastPage makes an answer that of a listing's last page: there is one answer.
 func lastPage(out any) {
 	v := reflect.ValueOf(out).Elem()
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name == "IsTruncated" || strings.HasSuffix(name, "Token") || strings.HasSuffix(name, "Marker") {
+		if name := v.Type().Field(i).Name; name == "IsTruncated" || strings.HasSuffix(name, "Token") ||
+			strings.HasSuffix(name, "Marker") {
 			v.Field(i).SetZero()
 		}
 	}

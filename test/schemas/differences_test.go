@@ -85,7 +85,8 @@ func (t table) differences(s *schema, of string) (lines []string, compared int) 
 	slices.Sort(identity)
 	theirs := slices.Sorted(slices.Values(s.Identifier))
 	if !slices.Equal(identity, theirs) {
-		lines = append(lines, fmt.Sprintf("%s: identity: ours %s; AWS's %s", t.Name, strings.Join(identity, ", "), of+strings.Join(theirs, ", ")))
+		lines = append(lines, fmt.Sprintf("%s: identity: ours %s; AWS's %s", t.Name, strings.Join(identity, ", "),
+			of+strings.Join(theirs, ", ")))
 	}
 	return lines, compared
 }
@@ -100,7 +101,8 @@ func (t table) enumerated() (lines []string, compared int) {
 		}
 		compared++
 		if ours, rest := compare(c.Enum, theirs); ours != "" {
-			lines = append(lines, fmt.Sprintf("%s.%s: values of the API: ours %s; AWS's %s (%s)", t.Name, c.Name, ours, rest, of.Name()))
+			lines = append(lines, fmt.Sprintf("%s.%s: values of the API: ours %s; AWS's %s (%s)", t.Name, c.Name, ours,
+				rest, of.Name()))
 		}
 	}
 	return lines, compared
@@ -211,7 +213,8 @@ func check(t *testing.T, found []string, of func(kind string) bool) {
 	listed := entries(t)
 	for _, line := range found {
 		if !listed[line] {
-			t.Errorf("a difference that %s does not list. Change the declaration, or add, with the reason below:\n- %s", list, line)
+			t.Errorf("a difference that %s does not list. Change the declaration, or add, with the reason below:\n- %s",
+				list, line)
 		}
 		delete(listed, line)
 	}
@@ -270,7 +273,8 @@ func TestSchemas(t *testing.T) {
 			if of, name, _ := strings.Cut(column, "."); of == table.Name {
 				if c := table.Column(name); c == nil {
 					t.Errorf("properties: there is no column %s", column)
-				} else if _, p, _ := table.property(schemas[types[table.Name][0]], c); p == nil && path != "" && len(types[table.Name]) == 1 {
+				} else if _, p, _ := table.property(schemas[types[table.Name][0]], c); p == nil && path != "" &&
+					len(types[table.Name]) == 1 {
 					t.Errorf("properties: %s: there is no property %s", column, path)
 				}
 			}

@@ -114,10 +114,12 @@ func limits(check, what string) bounds {
 	b := anything
 	what = regexp.QuoteMeta(what)
 	parse := func(text string) float64 { f, _ := strconv.ParseFloat(text, 64); return f }
-	for _, m := range regexp.MustCompile(`(?:^|[^a-z_(])`+what+` BETWEEN `+number+` AND `+number).FindAllStringSubmatch(check, -1) {
+	for _, m := range regexp.MustCompile(`(?:^|[^a-z_(])`+what+` BETWEEN `+number+` AND `+
+		number).FindAllStringSubmatch(check, -1) {
 		b.least, b.most = max(b.least, parse(m[1])), min(b.most, parse(m[2]))
 	}
-	for _, m := range regexp.MustCompile(`(?:^|[^a-z_(])`+what+` (<=|<|>=|>) `+number).FindAllStringSubmatch(check, -1) {
+	for _, m := range regexp.MustCompile(`(?:^|[^a-z_(])`+what+` (<=|<|>=|>) `+number).FindAllStringSubmatch(check,
+		-1) {
 		switch n := parse(m[2]); m[1] {
 		case "<=":
 			b.most = min(b.most, n)
@@ -249,7 +251,8 @@ func TestCount(t *testing.T) {
 		{declare.Text("a", "", "").Check("a ~ '^[a-z]+$' AND length(a) <= 80"), "length", bounds{1, 80}},
 		{declare.Text("a", "", "").Check("a <> ''"), "length", bounds{1, inf}},
 		{declare.Texts("l", "", "").Check("cardinality(l) <= 50"), "members", bounds{-inf, 50}},
-		{declare.JSON("j", "", "").Check("jsonb_typeof(j) = 'array' AND jsonb_array_length(j) <= 5"), "members", bounds{-inf, 5}},
+		{declare.JSON("j", "", "").Check("jsonb_typeof(j) = 'array' AND jsonb_array_length(j) <= 5"), "members",
+			bounds{-inf, 5}},
 	} {
 		if what, got := count(&c.column.Column); what != c.what || got != c.want {
 			t.Errorf("%q is %s %v, want %s %v", c.column.Column.Check, what, got, c.what, c.want)

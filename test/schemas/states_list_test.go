@@ -7,28 +7,38 @@ var documented = map[string][]string{
 	"auto_scaling_group.status": {"Delete in progress"},                              // page AutoScalingGroup
 	// Page CacheCluster, and of members of a group page ReplicationGroup.
 	"cache_cluster.status": {
-		"available", "creating", "deleted", "deleting", "incompatible-network", "modifying", "rebooting cluster nodes", "restore-failed", "snapshotting", "create-failed",
+		"available", "creating", "deleted", "deleting", "incompatible-network", "modifying", "rebooting cluster nodes",
+		"restore-failed", "snapshotting", "create-failed",
 	},
 	"cluster.cluster_status": {"ACTIVE", "PROVISIONING", "DEPROVISIONING", "FAILED", "INACTIVE"}, // page Cluster
 	// Aurora User Guide, "Viewing DB cluster status".
 	"db_cluster.status": {
-		"available", "backing-up", "backtracking", "cloning-failed", "creating", "deleting", "failing-over", "inaccessible-encryption-credentials",
-		"inaccessible-encryption-credentials-recoverable", "maintenance", "migrating", "migration-failed", "modifying", "promoting", "preparing-data-migration", "renaming",
-		"resetting-master-credentials", "starting", "stopped", "stopping", "storage-optimization", "update-iam-db-auth", "upgrading",
+		"available", "backing-up", "backtracking", "cloning-failed", "creating", "deleting", "failing-over",
+		"inaccessible-encryption-credentials",
+		"inaccessible-encryption-credentials-recoverable", "maintenance", "migrating", "migration-failed", "modifying",
+		"promoting", "preparing-data-migration", "renaming",
+		"resetting-master-credentials", "starting", "stopped", "stopping", "storage-optimization", "update-iam-db-auth",
+		"upgrading",
 	},
 	// Page Distribution; InProgress is a change, too.
 	"distribution.status": {"InProgress", "Deployed"},
 	// Page VpcEndpoint, in lower case.
-	"endpoint_gateway.state":   {"pendingacceptance", "pending", "available", "deleting", "deleted", "rejected", "failed", "expired", "partial"},
-	"endpoint_interface.state": {"pendingacceptance", "pending", "available", "deleting", "deleted", "rejected", "failed", "expired", "partial"},
+	"endpoint_gateway.state": {"pendingacceptance", "pending", "available", "deleting", "deleted", "rejected",
+		"failed", "expired", "partial"},
+	"endpoint_interface.state": {"pendingacceptance", "pending", "available", "deleting", "deleted", "rejected",
+		"failed", "expired", "partial"},
 	// Page Cluster has examples; these are what AWS's own tools wait for.
 	"memory_db_cluster.status": {"available", "creating", "create-failed", "deleting", "snapshotting", "updating"},
 	// Amazon RDS User Guide, "Viewing Amazon RDS DB instance status".
 	"rds.db_instance_status": {
-		"available", "backing-up", "configuring-enhanced-monitoring", "configuring-iam-database-auth", "configuring-log-exports", "converting-to-vpc", "creating",
-		"delete-precheck", "deleting", "failed", "inaccessible-encryption-credentials", "inaccessible-encryption-credentials-recoverable", "incompatible-create",
-		"incompatible-network", "incompatible-option-group", "incompatible-parameters", "incompatible-restore", "insufficient-capacity", "maintenance", "modifying",
-		"moving-to-vpc", "rebooting", "resetting-master-credentials", "renaming", "restore-error", "starting", "stopped", "stopping", "storage-config-upgrade", "storage-full",
+		"available", "backing-up", "configuring-enhanced-monitoring", "configuring-iam-database-auth",
+		"configuring-log-exports", "converting-to-vpc", "creating",
+		"delete-precheck", "deleting", "failed", "inaccessible-encryption-credentials",
+		"inaccessible-encryption-credentials-recoverable", "incompatible-create",
+		"incompatible-network", "incompatible-option-group", "incompatible-parameters", "incompatible-restore",
+		"insufficient-capacity", "maintenance", "modifying",
+		"moving-to-vpc", "rebooting", "resetting-master-credentials", "renaming", "restore-error", "starting",
+		"stopped", "stopping", "storage-config-upgrade", "storage-full",
 		"storage-initialization", "storage-optimization", "upgrading",
 	},
 	"service.status": {"ACTIVE", "DRAINING", "INACTIVE"}, // page Service
@@ -54,8 +64,10 @@ var otherwise = map[string]string{
 	"service.status INACTIVE":                       leftOut,
 	"task_definition.status DELETE_IN_PROGRESS":     leftOut + ": no other revision gets its ARN",
 	"task_definition.status INACTIVE":               leftOut + ": no other revision gets its ARN",
-	"kms_key.key_state PendingDeletion":             leftOut + ": no other key gets its id, and nobody waits for 7 to 30 days",
-	"kms_key.key_state PendingReplicaDeletion":      leftOut + ": no other key gets its id, and its replicas may stay for ever",
+	"kms_key.key_state PendingDeletion": leftOut +
+		": no other key gets its id, and nobody waits for 7 to 30 days",
+	"kms_key.key_state PendingReplicaDeletion": leftOut +
+		": no other key gets its id, and its replicas may stay for ever",
 
 	"certificate.failure_reason CAA_ERROR":             "it is why, and status is the state",
 	"certificate.failure_reason PCA_REQUEST_FAILED":    "it is why, and status is the state",
@@ -84,29 +96,43 @@ var unread = func() map[string]string {
 	all := map[string]string{}
 	for reason, members := range map[string][]string{
 		"it is the state of a part or a setting, and not of the object": {
-			"auto_scaling_group: WarmPoolConfiguration.Status", "cache_cluster: CacheParameterGroup.ParameterApplyStatus",
-			"cache_cluster: NotificationConfiguration.TopicStatus", "cluster: AttachmentsStatus", "codebuild_project: Webhook.Status", "db_cluster: LimitlessDatabase.Status",
-			"db_cluster: MasterUserSecret.SecretStatus", "domain: ChangeProgressDetails.ConfigChangeStatus", "domain: ServiceSoftwareOptions.UpdateStatus",
-			"dynamo_table: WarmThroughput.Status", "instance: MetadataOptions.State", "instance_metadata: MetadataOptions.State",
-			"instance_metadata: Monitoring.State", "listener: MutualAuthentication.TrustStoreAssociationStatus", "log_group: DataProtectionStatus",
-			"memory_db_cluster: ParameterGroupStatus", "memory_db_cluster: SnsTopicStatus", "nat_gateway: Address.Status", "nat_gateway: ProvisionedBandwidth.Status",
-			"rds: DBSubnetGroup.SubnetGroupStatus", "rds: MasterUserSecret.SecretStatus", "rds: StorageOperationStatus", "rds: StorageVolumeStatus",
-			"repository_image: ImageScanStatus.Status", "security_group_rule: ReferencedGroupInfo.PeeringStatus", "vpc: EncryptionControl.State",
-			"certificate: RenewalSummary.RenewalStatus", "certificate: UpdateSummary.Status", "metric_alarm: EvaluationState",
-			"codedeploy_deployment_group: LastAttemptedDeployment.Status", "codedeploy_deployment_group: LastSuccessfulDeployment.Status",
+			"auto_scaling_group: WarmPoolConfiguration.Status",
+			"cache_cluster: CacheParameterGroup.ParameterApplyStatus",
+			"cache_cluster: NotificationConfiguration.TopicStatus", "cluster: AttachmentsStatus",
+			"codebuild_project: Webhook.Status", "db_cluster: LimitlessDatabase.Status",
+			"db_cluster: MasterUserSecret.SecretStatus", "domain: ChangeProgressDetails.ConfigChangeStatus",
+			"domain: ServiceSoftwareOptions.UpdateStatus",
+			"dynamo_table: WarmThroughput.Status", "instance: MetadataOptions.State",
+			"instance_metadata: MetadataOptions.State",
+			"instance_metadata: Monitoring.State", "listener: MutualAuthentication.TrustStoreAssociationStatus",
+			"log_group: DataProtectionStatus",
+			"memory_db_cluster: ParameterGroupStatus", "memory_db_cluster: SnsTopicStatus",
+			"nat_gateway: Address.Status", "nat_gateway: ProvisionedBandwidth.Status",
+			"rds: DBSubnetGroup.SubnetGroupStatus", "rds: MasterUserSecret.SecretStatus", "rds: StorageOperationStatus",
+			"rds: StorageVolumeStatus",
+			"repository_image: ImageScanStatus.Status", "security_group_rule: ReferencedGroupInfo.PeeringStatus",
+			"vpc: EncryptionControl.State",
+			"certificate: RenewalSummary.RenewalStatus", "certificate: UpdateSummary.Status",
+			"metric_alarm: EvaluationState",
+			"codedeploy_deployment_group: LastAttemptedDeployment.Status",
+			"codedeploy_deployment_group: LastSuccessfulDeployment.Status",
 		},
 		"it is why, and another member is the state": {
-			"certificate: RenewalSummary.RenewalStatusReason", "certificate: RevocationReason", "codedeploy_deployment: ErrorInformation.Code",
-			"lambda_function: Configuration.LastUpdateStatusReasonCode", "lambda_function: Configuration.StateReasonCode", "registered_instance: TargetHealth.Reason",
+			"certificate: RenewalSummary.RenewalStatusReason", "certificate: RevocationReason",
+			"codedeploy_deployment: ErrorInformation.Code",
+			"lambda_function: Configuration.LastUpdateStatusReasonCode",
+			"lambda_function: Configuration.StateReasonCode", "registered_instance: TargetHealth.Reason",
 		},
 		"it is no state at all": {
-			"codedeploy_deployment: Creator", "graphql_api: LogConfig.FieldLogLevel", "launch_template: Data.InstanceInitiatedShutdownBehavior",
+			"codedeploy_deployment: Creator", "graphql_api: LogConfig.FieldLogLevel",
+			"launch_template: Data.InstanceInitiatedShutdownBehavior",
 			"launch_template: Version.InstanceInitiatedShutdownBehavior",
 		},
-		"the column state has it in lower case, as AWS has it in both": {"endpoint_gateway: State", "endpoint_interface: State"},
-		"the table is only read, and instance says it":                 {"instance_metadata: State.Name"},
-		"an attachment is a row of instance_block_device_mapping":      {"general_purpose_volume: Attachment.State"},
-		"it is Complete (page DBSubnetGroup has no others)":            {"db_subnet_group: SubnetGroupStatus"},
+		"the column state has it in lower case, as AWS has it in both": {"endpoint_gateway: State",
+			"endpoint_interface: State"},
+		"the table is only read, and instance says it":            {"instance_metadata: State.Name"},
+		"an attachment is a row of instance_block_device_mapping": {"general_purpose_volume: Attachment.State"},
+		"it is Complete (page DBSubnetGroup has no others)":       {"db_subnet_group: SubnetGroupStatus"},
 	} {
 		for _, member := range members {
 			all[member] = reason
@@ -118,6 +144,8 @@ var unread = func() map[string]string {
 // holdData are the tables whose objects hold data. The messages of a queue are on
 // their way, and an instance has its data on volumes.
 var holdData = []string{
-	"bucket", "bucket_object", "cache_cluster", "db_cluster", "domain", "dynamo_table", "efs_file_system", "general_purpose_volume", "hosted_zone", "kinesis_stream", "kms_key",
-	"log_group", "memory_db_cluster", "public_repository", "public_repository_image", "rds", "repository", "repository_image", "secret", "ssm_parameter",
+	"bucket", "bucket_object", "cache_cluster", "db_cluster", "domain", "dynamo_table", "efs_file_system",
+	"general_purpose_volume", "hosted_zone", "kinesis_stream", "kms_key",
+	"log_group", "memory_db_cluster", "public_repository", "public_repository_image", "rds", "repository",
+	"repository_image", "secret", "ssm_parameter",
 }

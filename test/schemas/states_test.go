@@ -157,7 +157,8 @@ func states(of reflect.Type, at string, deep int) (paths []string) {
 		case f.Anonymous:
 			paths = append(paths, states(f.Type, at, deep)...)
 		case slices.ContainsFunc(values, func(v string) bool { return sound(v) != "" }),
-			values == nil && f.Type == reflect.TypeFor[*string]() && (strings.HasSuffix(f.Name, "State") || strings.HasSuffix(f.Name, "Status")):
+			values == nil && f.Type == reflect.TypeFor[*string]() &&
+				(strings.HasSuffix(f.Name, "State") || strings.HasSuffix(f.Name, "Status")):
 			paths = append(paths, path)
 		default:
 			paths = append(paths, states(f.Type, path+".", deep-1)...)

@@ -87,7 +87,8 @@ var types = map[string][]string{
 
 // parts are the tables whose objects are a part of their type's: what they are
 // known by is not compared.
-var parts = []string{"bucket_website", "event_target", "public_access_block", "registered_instance", "repository_policy"}
+var parts = []string{"bucket_website", "event_target", "public_access_block", "registered_instance",
+	"repository_policy"}
 
 // properties are the properties of columns that are called otherwise than where
 // they live in the API: "A|B" where each of a table's types calls it otherwise, and

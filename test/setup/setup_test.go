@@ -85,7 +85,8 @@ func newServer(t *testing.T, managed, cron bool) *server {
 		}
 	}
 	dir := filepath.Join(harness.Temporary(t), "cluster")
-	pg, err := devenv.StartPostgres(context.Background(), devenv.PostgresOptions{DataDir: dir, FastUnsafe: true, Bare: true, Settings: settings})
+	pg, err := devenv.StartPostgres(context.Background(),
+		devenv.PostgresOptions{DataDir: dir, FastUnsafe: true, Bare: true, Settings: settings})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +107,16 @@ func newServer(t *testing.T, managed, cron bool) *server {
 		t.Fatal("pg_cron is not installed: make deps")
 	}
 	aws := testaws.NewAccount(t)
-	s := &server{World: &harness.World{T: t, AdminURL: pg.AdminURL(), AWS: aws, Endpoint: aws.Endpoint}, pg: pg, managed: managed, cron: cron, log: &harness.Buffer{}}
+	s := &server{World: &harness.World{T: t, AdminURL: pg.AdminURL(), AWS: aws, Endpoint: aws.Endpoint}, pg: pg,
+		managed: managed, cron: cron, log: &harness.Buffer{}}
 	postgres := s.as("", "", "postgres")
-	if _, err := s.TryPSQL(postgres, `CREATE ROLE `+administrator+` LOGIN CREATEROLE CREATEDB PASSWORD 'secret'`, `CREATE ROLE alice LOGIN PASSWORD 'secret'`); err != nil {
+	if _, err := s.TryPSQL(postgres, `CREATE ROLE `+administrator+` LOGIN CREATEROLE CREATEDB PASSWORD 'secret'`,
+		`CREATE ROLE alice LOGIN PASSWORD 'secret'`); err != nil {
 		t.Fatal(err)
 	}
 	// The loopback role gets in by the page's line alone.
-	hba := append(blocks(t, "### The connection to itself", "hba"), "host all postgres,"+administrator+","+engineLogin+",alice 127.0.0.1/32 scram-sha-256")
+	hba := append(blocks(t, "### The connection to itself", "hba"), "host all postgres,"+administrator+","+engineLogin+
+		",alice 127.0.0.1/32 scram-sha-256")
 	if err := os.WriteFile(filepath.Join(dir, "pgdata", "pg_hba.conf"), []byte(strings.Join(hba, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,8 @@ func newServer(t *testing.T, managed, cron bool) *server {
 		server, admin = s.as(administrator, "secret", "postgres"), s.as(administrator, "secret", "iasql")
 	}
 	s.env = append(os.Environ(), aws.Env()...)
-	s.env = append(s.env, "PATH="+filepath.Dir(harness.Engine())+":"+os.Getenv("PATH"), "AWS_ENDPOINT_URL="+aws.Endpoint,
+	s.env = append(s.env, "PATH="+filepath.Dir(harness.Engine())+":"+os.Getenv("PATH"),
+		"AWS_ENDPOINT_URL="+aws.Endpoint,
 		"SERVER_URL="+server, "ADMIN_URL="+admin, "DATABASE_URL="+s.EngineURL)
 	return s
 }
@@ -192,7 +197,8 @@ func (s *server) works() {
 	s.Install([]string{"us-east-1"}, "aws_sqs")
 	s.PSQL(`INSERT INTO queue (name) VALUES ('one')`)
 	s.Settled()
-	s.PSQL(`SELECT iasql_sync_now()`, `CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 5`, `CALL iasql_rollback()`)
+	s.PSQL(`SELECT iasql_sync_now()`, `CALL iasql_begin()`, `UPDATE queue SET delay_seconds = 5`,
+		`CALL iasql_rollback()`)
 	if got := s.PSQL(`SELECT delay_seconds FROM queue`); got != "0" {
 		s.Errorf("after a batch that was rolled back delay_seconds is %s", got)
 	}
@@ -205,7 +211,8 @@ func (s *server) plainLogin() {
 	if got := s.Admin(`SELECT string_agg(DISTINCT usename, ',') FROM pg_stat_activity WHERE application_name LIKE 'iasql%' OR usename = '` + engineLogin + `'`); got != engineLogin {
 		s.Errorf("the engine's sessions are of %s", got)
 	}
-	if got := s.Admin(`SELECT string_agg(rolname, ',') FROM pg_roles WHERE pg_has_role('` + engineLogin + `', oid, 'MEMBER') AND (rolsuper OR rolcreaterole OR rolbypassrls)`); got != "" {
+	if got := s.Admin(`SELECT string_agg(rolname, ',') FROM pg_roles WHERE pg_has_role('` + engineLogin +
+		`', oid, 'MEMBER') AND (rolsuper OR rolcreaterole OR rolbypassrls)`); got != "" {
 		s.Errorf("the engine's login can become %s", got)
 	}
 	if s.managed {
@@ -230,14 +237,16 @@ func (s *server) schedule() {
 	if !strings.Contains(s.log.String(), "by=pg_cron") {
 		s.Error("pg_cron does not keep the schedule")
 	}
-	if got := s.Admin(`SELECT username || ' ' || command FROM cron.job`); got != engineLogin+" SELECT iasql_internal.tick()" {
+	if got := s.Admin(`SELECT username || ' ' || command FROM cron.job`); got != engineLogin+
+		" SELECT iasql_internal.tick()" {
 		s.Errorf("pg_cron's jobs: %s", got)
 	}
 	// Once a minute, and the scheduler may overlook the new job at first
 	// (citusdata/pg_cron#362).
 	defer func() {
 		if s.Failed() {
-			s.Logf("pg_cron says:\n%s", s.Admin(`SELECT * FROM cron.job`, `SELECT * FROM cron.job_run_details`, `SELECT pid, usename, datname, state, query FROM pg_stat_activity WHERE backend_type ~ 'cron'`))
+			s.Logf("pg_cron says:\n%s", s.Admin(`SELECT * FROM cron.job`, `SELECT * FROM cron.job_run_details`,
+				`SELECT pid, usename, datname, state, query FROM pg_stat_activity WHERE backend_type ~ 'cron'`))
 		}
 	}()
 	s.Eventually(150*time.Second, "pg_cron runs its job", func() bool {
@@ -262,7 +271,8 @@ func (s *server) nothingLogged() {
 			s.Errorf("the log does not have %s: what it would show is not shown", made)
 		}
 	}
-	for what, password := range map[string]string{"loopback": s.Admin(`SELECT password FROM iasql_internal.loopback`), "engine's": enginePass} {
+	for what, password := range map[string]string{"loopback": s.Admin(`SELECT password FROM iasql_internal.loopback`),
+		"engine's": enginePass} {
 		if password == "" || bytes.Contains(text, []byte(password)) {
 			s.Errorf("the log has the %s password", what)
 		}
@@ -272,15 +282,20 @@ func (s *server) nothingLogged() {
 // refusesAdministrators: no engine works with a login that may do too much.
 func (s *server) refusesAdministrators() {
 	s.Helper()
-	s.Admin(`CREATE ROLE bypasses LOGIN BYPASSRLS PASSWORD 'secret'`, `CREATE ROLE behind LOGIN PASSWORD 'secret' IN ROLE bypasses, iasql_engine`, `CREATE ROLE stranger LOGIN PASSWORD 'secret'`,
+	s.Admin(`CREATE ROLE bypasses LOGIN BYPASSRLS PASSWORD 'secret'`,
+		`CREATE ROLE behind LOGIN PASSWORD 'secret' IN ROLE bypasses, iasql_engine`,
+		`CREATE ROLE stranger LOGIN PASSWORD 'secret'`,
 		`GRANT CONNECT ON DATABASE iasql TO bypasses, stranger, `+administrator)
 	// Let in by the page's line.
-	for login, says := range map[string]string{"": "SUPERUSER", administrator: "CREATEROLE", "bypasses": "BYPASSRLS", "behind": "BYPASSRLS by role bypasses", "stranger": "is no member of role iasql_engine"} {
+	for login, says := range map[string]string{"": "SUPERUSER", administrator: "CREATEROLE", "bypasses": "BYPASSRLS",
+		"behind": "BYPASSRLS by role bypasses", "stranger": "is no member of role iasql_engine"} {
 		for _, command := range []string{"engine serve", "engine serve --no-migrate"} {
 			cmd := exec.CommandContext(s.Context(), "sh", "-c", command)
 			cmd.Env = append(s.env, "DATABASE_URL="+s.as(login, "secret", "iasql"))
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.Contains(string(out), says) || !strings.Contains(string(out), "engine migrate --admin-url 'postgres://ADMINISTRATOR:PASSWORD@127.0.0.1:") {
+			if err == nil || !strings.Contains(string(out), says) ||
+				!strings.Contains(string(out),
+					"engine migrate --admin-url 'postgres://ADMINISTRATOR:PASSWORD@127.0.0.1:") {
 				s.Errorf("%s as %q: %v: %s", command, login, err, out)
 			}
 		}
@@ -292,7 +307,8 @@ func (s *server) refusesAdministrators() {
 func TestNotPrepared(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, false, false)
-	if _, err := s.TryPSQL(s.as("", "", "postgres"), `CREATE DATABASE iasql`, `CREATE ROLE `+engineLogin+` LOGIN PASSWORD '`+enginePass+`'`); err != nil {
+	if _, err := s.TryPSQL(s.as("", "", "postgres"), `CREATE DATABASE iasql`, `CREATE ROLE `+engineLogin+
+		` LOGIN PASSWORD '`+enginePass+`'`); err != nil {
 		t.Fatal(err)
 	}
 	migrate := func() string {
@@ -304,14 +320,18 @@ func TestNotPrepared(t *testing.T) {
 		}
 		return string(out)
 	}
-	command := fmt.Sprintf("run engine migrate --admin-url 'postgres://ADMINISTRATOR:PASSWORD@127.0.0.1:%d/iasql'", s.pg.Port())
+	command := fmt.Sprintf("run engine migrate --admin-url 'postgres://ADMINISTRATOR:PASSWORD@127.0.0.1:%d/iasql'",
+		s.pg.Port())
 	if got := migrate(); !strings.Contains(got, "no role iasql_engine") || !strings.Contains(got, command) {
 		t.Errorf("on a bare server: %s", got)
 	}
 	s.Admin(`CREATE ROLE iasql_engine`, `GRANT iasql_engine TO `+engineLogin)
 	got := migrate()
-	for _, missing := range []string{"role iasql_user", "role iasql_reader", "schema iasql_internal owned by iasql_engine", "schema iasql_river", "extension dblink", "extension fuzzystrmatch",
-		"CREATE and USAGE on schema public", "table iasql_internal.loopback", strings.Replace(command, "run", "Run", 1)} {
+	for _, missing := range []string{"role iasql_user", "role iasql_reader",
+		"schema iasql_internal owned by iasql_engine", "schema iasql_river", "extension dblink",
+		"extension fuzzystrmatch",
+		"CREATE and USAGE on schema public", "table iasql_internal.loopback",
+		strings.Replace(command, "run", "Run", 1)} {
 		if !strings.Contains(got, missing) {
 			t.Errorf("%q is not named: %s", missing, got)
 		}
@@ -320,7 +340,8 @@ func TestNotPrepared(t *testing.T) {
 	s.Admin(`CREATE ROLE mallory LOGIN PASSWORD 'secret'`, `CREATE SCHEMA iasql_internal AUTHORIZATION mallory`)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", `engine migrate --admin-url "$ADMIN_URL"`)
 	cmd.Env = s.env
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "schema iasql_internal belongs to mallory") {
+	if out, err := cmd.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "schema iasql_internal belongs to mallory") {
 		t.Errorf("a schema that somebody else owns: %v: %s", err, out)
 	}
 }

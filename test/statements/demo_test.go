@@ -28,7 +28,8 @@ type demo struct {
 
 func startDemo(t *testing.T) demo {
 	t.Helper()
-	cmd := exec.Command(harness.Engine(), "dev", "--data-dir", filepath.Join(harness.Temporary(t), "data"), "--pg-port", "0", "--http", "none")
+	cmd := exec.Command(harness.Engine(), "dev", "--data-dir", filepath.Join(harness.Temporary(t), "data"), "--pg-port",
+		"0", "--http", "none")
 	log := &harness.Buffer{}
 	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()
@@ -164,7 +165,8 @@ func follow(t *testing.T, d demo, page string) {
 // demos are the pages that are followed, one after the other in one demo. What policies and
 // permissions set up lasts, and is not for others.
 var demos = [][]string{
-	{"README.md", "docs/coming-from-iasql.md", "docs/batches.md", "docs/coming-from-terraform.md", "docs/protecting.md", "docs/operating.md", "docs/alerts.md", "docs/watch.md", "docs/console.md"},
+	{"README.md", "docs/coming-from-iasql.md", "docs/batches.md", "docs/coming-from-terraform.md", "docs/protecting.md",
+		"docs/operating.md", "docs/alerts.md", "docs/watch.md", "docs/console.md"},
 	{"docs/policies.md"},
 	{"docs/permissions.md"},
 }

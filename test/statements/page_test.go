@@ -43,7 +43,8 @@ func blocks(t *testing.T, page, text string) []block {
 		language, info, _ := strings.Cut(part(2), " ")
 		b := block{line: line, info: info, text: part(3)}
 		// Of what is for a shell: psql on the demo's database.
-		if b.shell = language == "sh" && strings.HasPrefix(b.text, "psql ") && strings.Count(b.text, "$") == strings.Count(b.text, "$DATABASE_URL"); b.shell {
+		if b.shell = language == "sh" && strings.HasPrefix(b.text, "psql ") &&
+			strings.Count(b.text, "$") == strings.Count(b.text, "$DATABASE_URL"); b.shell {
 			all = append(all, b)
 			continue
 		}
@@ -134,7 +135,8 @@ func each(text string, end func(at int), remark func(from, to int)) {
 }
 
 func TestSplit(t *testing.T) {
-	got := fmt.Sprintf("%q", split("SELECT 'a;''b'; -- ERROR IA050: no; really\nDO $$ BEGIN; END $$;\n-- it; is\nSELECT 1;\nSELECT 2 -- end\n"))
+	got := fmt.Sprintf("%q", split(
+		"SELECT 'a;''b'; -- ERROR IA050: no; really\nDO $$ BEGIN; END $$;\n-- it; is\nSELECT 1;\nSELECT 2 -- end\n"))
 	want := `[{"SELECT 'a;''b'" "IA050"} {"-- ERROR IA050: no; really\nDO $$ BEGIN; END $$" ""} {"-- it; is\nSELECT 1" ""} {"SELECT 2" ""}]`
 	if got := bare("SELECT '-----…'; -- and …\n"); got != "SELECT '-----…'; \n" {
 		t.Errorf("bare: %q", got)

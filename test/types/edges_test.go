@@ -32,7 +32,8 @@ func TestBothWays(t *testing.T) {
 
 	w.fake.Fail("UpdateResource", sender, 1, "NotUpdatable")
 	w.PSQL(`UPDATE example_mail_sender SET weight = 2`)
-	w.Becomes(20*time.Second, "t", `SELECT review AND message LIKE '%iasql_retry(%' FROM iasql_status WHERE table_name = 'example_mail_sender'`)
+	w.Becomes(20*time.Second, "t",
+		`SELECT review AND message LIKE '%iasql_retry(%' FROM iasql_status WHERE table_name = 'example_mail_sender'`)
 	w.PSQL(`SELECT iasql_retry('example_mail_sender', id) FROM example_mail_sender`)
 	w.Settled()
 	if other := w.holds(sender, `{"SenderName": "theirs", "Weight": 2, "DisplayName": "batch"}`); other == arn {
@@ -98,7 +99,8 @@ func TestNoSecondObject(t *testing.T) {
 
 	release = w.fake.Hold("DeleteResource", sender) // of a replacement: what is going looks like any other
 	w.PSQL(allowed + `UPDATE example_mail_sender SET sender_name = 'moved' WHERE sender_name = 'status'`)
-	w.Becomes(20*time.Second, "t", `SELECT bool_or(request IS NOT NULL) FROM iasql_operations WHERE ended IS NULL AND kind = 'delete'`)
+	w.Becomes(20*time.Second, "t",
+		`SELECT bool_or(request IS NOT NULL) FROM iasql_operations WHERE ended IS NULL AND kind = 'delete'`)
 	w.engine.Kill()
 	w.engine = w.Serve()
 	w.PSQL(`UPDATE example_mail_sender SET weight = 4 WHERE sender_name = 'answer'`)
@@ -135,7 +137,10 @@ func TestTypesThatChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := strings.NewReplacer(`"Weight": {"type": "number"},`, `"Motto": {"type": "string", "maxLength": 20}, "Pin": {"type": "string"},`, `"/properties/Password",`, `"/properties/Password", "/properties/Pin",`, `"BULK", "PERSON"`, `"BULK", "PERSON", "ROBOT"`).Replace(string(text))
+	newer := strings.NewReplacer(`"Weight": {"type": "number"},`,
+		`"Motto": {"type": "string", "maxLength": 20}, "Pin": {"type": "string"},`, `"/properties/Password",`,
+		`"/properties/Password", "/properties/Pin",`, `"BULK", "PERSON"`,
+		`"BULK", "PERSON", "ROBOT"`).Replace(string(text))
 	if err := w.fake.Publish(cloudcontrol.Publication{Schema: []byte(newer)}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +149,8 @@ func TestTypesThatChange(t *testing.T) {
 	w.is("", `SELECT * FROM iasql_install('Example::Mail::Sender')`)
 	w.engine.Stop() // what the other engine has learnt is in the database
 	w.is("1", `SELECT weight FROM example_mail_sender`)
-	w.is("Not in the type's schema any more, and kept. The property Weight.", `SELECT col_description('example_mail_sender'::regclass, attnum) FROM pg_attribute WHERE attrelid = 'example_mail_sender'::regclass AND attname = 'weight'`)
+	w.is("Not in the type's schema any more, and kept. The property Weight.",
+		`SELECT col_description('example_mail_sender'::regclass, attnum) FROM pg_attribute WHERE attrelid = 'example_mail_sender'::regclass AND attname = 'weight'`)
 	w.PSQL(`UPDATE example_mail_sender SET motto = 'Onwards', kind = 'ROBOT'`)
 	w.Settled()
 	w.holds(sender, `{"Motto": "Onwards", "Kind": "ROBOT"}`)

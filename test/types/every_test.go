@@ -17,7 +17,8 @@ import (
 // minutes.
 var (
 	every   = flag.Bool("every-type", false, "install every published resource type")
-	livesOf = flag.String("lives-of", "", "take these published resource types through their lives, separated by commas")
+	livesOf = flag.String("lives-of", "",
+		"take these published resource types through their lives, separated by commas")
 )
 
 // TestEveryType installs every published type that can be, and measures what that costs, within
@@ -38,13 +39,17 @@ func TestEveryType(t *testing.T) {
 
 	began := time.Now()
 	w.PSQL(`SELECT * FROM iasql_install('AWS::SES')`)
-	within(t, fmt.Sprintf("one service (%s types)", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE 'AWS::SES::%'`)), time.Since(began), 3*time.Second)
+	within(t, fmt.Sprintf("one service (%s types)",
+		w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE 'AWS::SES::%'`)),
+		time.Since(began), 3*time.Second)
 	began = time.Now()
 	out, err := w.TryPSQL(w.UserURL, `SELECT count(*) FROM iasql_install('AWS::*')`)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	within(t, fmt.Sprintf("every type (%s)", w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE '%::%'`)), time.Since(began), 5*time.Minute)
+	within(t, fmt.Sprintf("every type (%s)",
+		w.PSQL(`SELECT count(*) FROM iasql_modules_installed() WHERE module_name LIKE '%::%'`)), time.Since(began),
+		5*time.Minute)
 	within(t, "an edit to its call, of every type: p50", w.edits(t), before*6/5)
 	began = time.Now()
 	w.is("example_mail_sender", `SELECT table_name FROM iasql_status WHERE table_name LIKE 'example%'`)
@@ -52,7 +57,8 @@ func TestEveryType(t *testing.T) {
 	calls := total(w.fake.AllCalls())
 	began = time.Now()
 	w.PSQL(`SELECT iasql_sync_now()`)
-	t.Logf("a full cycle that is waited for: %s, %d calls", time.Since(began).Round(time.Millisecond), total(w.fake.AllCalls())-calls)
+	t.Logf("a full cycle that is waited for: %s, %d calls", time.Since(began).Round(time.Millisecond),
+		total(w.fake.AllCalls())-calls)
 	calls = total(w.fake.AllCalls())
 	time.Sleep(time.Minute)
 	t.Logf("a quiet minute: %d calls", total(w.fake.AllCalls())-calls)

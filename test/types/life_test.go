@@ -14,10 +14,12 @@ const allowed = `SET LOCAL iasql.allow_replace = 'on'; `
 func TestLife(t *testing.T) {
 	t.Parallel()
 	w := start(t, cloudcontrol.Options{})
-	w.is("Example::Mail::Sender|example_mail_sender|f", `SELECT type_name, table_name, installed FROM iasql_types('Example::Mail::S*')`)
+	w.is("Example::Mail::Sender|example_mail_sender|f",
+		`SELECT type_name, table_name, installed FROM iasql_types('Example::Mail::S*')`)
 	w.is("Example::Mail::Sender|example_mail_sender|0", `SELECT * FROM iasql_install('Example::Mail::Sender')`)
 	w.is("t", `SELECT installed FROM iasql_types('Example::Mail::Sender')`)
-	for _, search := range []string{"example::mail::SENDER", "Example::%::send%", "sender", "mail_sender", "*Sender", "Example::Mail::Sen*"} {
+	for _, search := range []string{"example::mail::SENDER", "Example::%::send%", "sender", "mail_sender", "*Sender",
+		"Example::Mail::Sen*"} {
 		w.is("example_mail_sender", `SELECT table_name FROM iasql_types('`+search+`')`)
 	}
 	w.refused("Do you mean Example::Mail::Sender?", `SELECT * FROM iasql_install('Example::Mial::Sender')`)
@@ -50,7 +52,8 @@ func TestLife(t *testing.T) {
 	if token := object["Routing"].(map[string]any)["Token"]; token != "hush hush" {
 		t.Errorf("the token is %v", token)
 	}
-	w.is("||t|t", `SELECT password, routing_write_only, arn = '`+first+`', created_at IS NOT NULL FROM example_mail_sender`)
+	w.is("||t|t", `SELECT password, routing_write_only, arn = '`+first+
+		`', created_at IS NOT NULL FROM example_mail_sender`)
 	for _, secret := range []string{"very secret", "hush hush"} {
 		w.is("0", `SELECT count(*) FROM iasql_audit_log l WHERE l::text LIKE '%`+secret+`%'`)
 		w.is("0", `SELECT count(*) FROM iasql_operations o WHERE o::text LIKE '%`+secret+`%'`)
@@ -62,7 +65,8 @@ func TestLife(t *testing.T) {
 		p["Domains"] = []any{"a.example", "b.example"} // whose order means nothing
 	})
 	w.PSQL(`SELECT iasql_sync_now()`)
-	w.is(`drift|MOVED|{b.example,a.example}`, `SELECT display_name, routing ->> 'State', domains FROM example_mail_sender`)
+	w.is(`drift|MOVED|{b.example,a.example}`,
+		`SELECT display_name, routing ->> 'State', domains FROM example_mail_sender`)
 
 	calls := w.fake.Calls("UpdateResource", sender)
 	w.PSQL(`UPDATE example_mail_sender SET display_name = NULL, daily_quota = 20, routing = jsonb_set(routing, '{Host}', '"mx2"'), tags = '{"env": "live", "a": "b"}'`)

@@ -34,7 +34,8 @@ func TestNativeReferences(t *testing.T) {
 	// AWS shows the ARN of a key or its id: the record is the same.
 	w.refused("IA001", `UPDATE example_post_relay SET kms_key_id_record = (SELECT id FROM kms_key)`)
 	for _, name := range []string{`'arn:aws:kms:us-east-1:123456789012:key/' || key_id`, `key_id`} {
-		w.PSQL(`UPDATE example_post_relay SET kms_key_id = (SELECT ` + name + ` FROM kms_key WHERE description = 'relay')`)
+		w.PSQL(`UPDATE example_post_relay SET kms_key_id = (SELECT ` + name +
+			` FROM kms_key WHERE description = 'relay')`)
 		w.Settled()
 		w.PSQL(`SELECT iasql_sync_now()`)
 		w.is("relay", `SELECT k.description FROM example_post_relay r JOIN kms_key k ON k.id = r.kms_key_id_record`)
@@ -79,7 +80,9 @@ func TestReplacedParentUnderEnforce(t *testing.T) {
 
 	// Somebody else's change of the name is taken back.
 	for id := range w.fake.Objects(w.at, campaign) {
-		if err := w.fake.Edit(w.at, campaign, id, func(p map[string]any) { p["SenderArn"] = "arn:elsewhere" }); err != nil {
+		if err := w.fake.Edit(w.at, campaign, id, func(p map[string]any) {
+			p["SenderArn"] = "arn:elsewhere"
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,7 +107,8 @@ func TestReplacedParentUnderEnforce(t *testing.T) {
 	made := w.holds(relay, `{"RelayName": "first"}`)
 	w.PSQL(allowed + `UPDATE vpc SET cidr_block = '10.43.0.0/16' WHERE cidr_block = '10.42.0.0/16'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
-	w.Becomes(30*time.Second, "t", `SELECT bool_or(review AND message LIKE '%holds data%') FROM iasql_status WHERE table_name = 'example_post_relay'`)
+	w.Becomes(30*time.Second, "t",
+		`SELECT bool_or(review AND message LIKE '%holds data%') FROM iasql_status WHERE table_name = 'example_post_relay'`)
 	if id := w.holds(relay, `{"RelayName": "first"}`); id != made {
 		t.Error("the relay was replaced along with its VPC")
 	}

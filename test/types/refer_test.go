@@ -17,7 +17,8 @@ func TestReferences(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.PSQL(`INSERT INTO example_mail_campaign (campaign_name, sender_arn) VALUES ('first', '` + arn + `'), ('astray', 'arn:elsewhere')`)
+	w.PSQL(`INSERT INTO example_mail_campaign (campaign_name, sender_arn) VALUES ('first', '` + arn +
+		`'), ('astray', 'arn:elsewhere')`)
 	w.Settled()
 
 	w.PSQL(`SELECT * FROM iasql_install('Example::Mail::Sender')`) // comes later
@@ -35,9 +36,11 @@ func TestReferences(t *testing.T) {
 	if n := w.fake.Calls("CreateResource", campaign) - creations; n != 1 {
 		t.Errorf("the campaign was created by %d calls", n)
 	}
-	w.refused("example_mail_campaign_sender_arn_record_check", `INSERT INTO example_mail_campaign (campaign_name) VALUES ('none')`)
+	w.refused("example_mail_campaign_sender_arn_record_check",
+		`INSERT INTO example_mail_campaign (campaign_name) VALUES ('none')`)
 	w.refused("23503", `DELETE FROM example_mail_sender`)
-	w.refused("name different objects", `INSERT INTO example_mail_campaign (campaign_name, sender_arn, sender_arn_record) SELECT 'both', 'arn:elsewhere', id FROM example_mail_sender`)
+	w.refused("name different objects",
+		`INSERT INTO example_mail_campaign (campaign_name, sender_arn, sender_arn_record) SELECT 'both', 'arn:elsewhere', id FROM example_mail_sender`)
 
 	// Either is written, and the other follows.
 	w.PSQL(`UPDATE example_mail_campaign SET sender_arn = '` + arn + `' WHERE campaign_name = 'second'`)

@@ -24,7 +24,8 @@ func (l *lives) settle(when string) {
 		err := l.conn.QueryRow(l.Context(), `
 			SELECT (SELECT count(*) FROM iasql_audit_log a WHERE NOT a.settled AND NOT EXISTS (
 			            SELECT FROM iasql_status s WHERE s.table_name = a.table_name AND s.record_id = a.record_id AND (s.review OR s.attempts > 2)))
-			     + (SELECT count(*) FROM iasql_status WHERE state <> 'Present' AND NOT review AND attempts <= 2)`).Scan(&open)
+			     + (SELECT count(*) FROM iasql_status WHERE state <> 'Present' AND NOT review AND attempts <= 2)`).Scan(
+			&open)
 		if err != nil {
 			l.Fatal(err)
 		}
@@ -37,7 +38,8 @@ func (l *lives) settle(when string) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
-	rows, err := l.conn.Query(l.Context(), `SELECT table_name, state, coalesce(message, '') FROM iasql_status WHERE state <> 'Present'`)
+	rows, err := l.conn.Query(l.Context(),
+		`SELECT table_name, state, coalesce(message, '') FROM iasql_status WHERE state <> 'Present'`)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -68,7 +70,8 @@ func (l *lives) fixpoint(when string) {
 			l.fail(f, "no fixpoint after it was "+when, "%d calls", n)
 		}
 	})
-	rows, err := l.conn.Query(l.Context(), `SELECT table_name, change::text FROM iasql_audit_log WHERE id > $1 AND change_type IN ('INSERT', 'UPDATE', 'DELETE')`, before)
+	rows, err := l.conn.Query(l.Context(),
+		`SELECT table_name, change::text FROM iasql_audit_log WHERE id > $1 AND change_type IN ('INSERT', 'UPDATE', 'DELETE')`, before)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -86,7 +89,8 @@ func (l *lives) fixpoint(when string) {
 
 // changing returns how many calls have changed something.
 func (l *lives) changing(f *life) int {
-	return l.fake.Calls("CreateResource", f.name) + l.fake.Calls("UpdateResource", f.name) + l.fake.Calls("DeleteResource", f.name)
+	return l.fake.Calls("CreateResource", f.name) + l.fake.Calls("UpdateResource",
+		f.name) + l.fake.Calls("DeleteResource", f.name)
 }
 
 // sync has everything listed; what fails is a type's own.
@@ -164,7 +168,8 @@ func (l *lives) change() {
 		l.settle("changed")
 		l.each(func(f *life) {
 			name, asked := written[f]
-			if _, object := l.only(f, "changed"); asked && object != nil && !cloudcontrol.Includes(object[name], f.example[name], false) {
+			if _, object := l.only(f, "changed"); asked && object != nil &&
+				!cloudcontrol.Includes(object[name], f.example[name], false) {
 				l.fail(f, "changed otherwise than asked", "%s: %v, not %v", name, object[name], f.example[name])
 			}
 			if asked {
@@ -177,7 +182,8 @@ func (l *lives) change() {
 // drift changes the first property that others can change and everybody can read.
 func (l *lives) drift() {
 	// Within the consistency window of a call of its own the engine does not believe a read.
-	l.Becomes(20*time.Second, "0", `SELECT count(*) FROM iasql_operations WHERE ended IS NULL OR ended > now() - (SELECT value::interval FROM iasql_settings WHERE name = 'consistency_window')`)
+	l.Becomes(20*time.Second, "0",
+		`SELECT count(*) FROM iasql_operations WHERE ended IS NULL OR ended > now() - (SELECT value::interval FROM iasql_settings WHERE name = 'consistency_window')`)
 	want := l.others("changed by others")
 	l.sync()
 	l.shows(want, "changed by others")
@@ -206,7 +212,8 @@ func (l *lives) others(when string) map[*life]string {
 					column = c
 				}
 			}
-			if errBefore != nil || errAfter != nil || column == "" || f.t.Table.Column(column).Replaces(before[column], after[column]) {
+			if errBefore != nil || errAfter != nil || column == "" ||
+				f.t.Table.Column(column).Replaces(before[column], after[column]) {
 				continue
 			}
 			if err := l.fake.Edit(f.at, f.name, id, func(p map[string]any) { p[name] = value }); err != nil {
@@ -266,7 +273,8 @@ func sameOrMore(want, got string) bool {
 // track has each table follow AWS only.
 func (l *lives) track() {
 	l.each(func(f *life) {
-		if _, err := l.conn.Exec(l.Context(), `INSERT INTO iasql_mode (table_name, mode) VALUES ($1, 'TRACK')`, f.table); err != nil {
+		if _, err := l.conn.Exec(l.Context(), `INSERT INTO iasql_mode (table_name, mode) VALUES ($1, 'TRACK')`,
+			f.table); err != nil {
 			l.fail(f, "cannot be tracked", "%v", err)
 			return
 		}
@@ -292,7 +300,9 @@ func (l *lives) replace() {
 		}
 		for n, name := range names {
 			value, ok := f.typ.Another(uint64(n), f.example, name)
-			if !ok || slices.ContainsFunc(f.t.Table.Columns, func(c modules.Column) bool { return f.t.Named(name) == c.Name && c.WriteOnly }) {
+			if !ok || slices.ContainsFunc(f.t.Table.Columns, func(c modules.Column) bool {
+				return f.t.Named(name) == c.Name && c.WriteOnly
+			}) {
 				continue // of a secret that cannot be read nobody knows whether it is another one
 			}
 			to := maps.Clone(f.example)
@@ -345,7 +355,9 @@ func (l *lives) adopt() {
 		if err != nil {
 			return // what AWS would not take from others either, such as what has to be secret
 		}
-		listed := f.t.Schema.Handlers["list"] && !slices.ContainsFunc(f.t.Schema.ListBy, func(p cfn.Parameter) bool { return len(p.Values) == 0 })
+		listed := f.t.Schema.Handlers["list"] && !slices.ContainsFunc(f.t.Schema.ListBy, func(p cfn.Parameter) bool {
+			return len(p.Values) == 0
+		})
 		if listed {
 			return
 		}
@@ -358,7 +370,9 @@ func (l *lives) adopt() {
 			}
 		}
 		columns, values := f.sql(row)
-		if _, err := l.conn.Exec(l.Context(), fmt.Sprintf("INSERT INTO %s (%s) SELECT %s", f.table, strings.Join(columns, ", "), strings.Join(values, ", "))); err != nil {
+		if _, err := l.conn.Exec(l.Context(),
+			fmt.Sprintf("INSERT INTO %s (%s) SELECT %s", f.table, strings.Join(columns, ", "),
+				strings.Join(values, ", "))); err != nil {
 			l.fail(f, "the row of an object that is there is refused", "%v", err)
 		}
 	})

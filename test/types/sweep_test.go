@@ -131,7 +131,8 @@ func (l *lives) report(of int) {
 	for _, reason := range slices.Sorted(maps.Keys(l.failed)) {
 		list := l.failed[reason]
 		text := fmt.Sprintf("%d: %s:\n\t%s", len(list), reason, strings.Join(list[:min(len(list), 100)], "\n\t"))
-		if slices.ContainsFunc(reasons, func(r struct{ says, reason string }) bool { return r.reason == reason }) || reason == noExample {
+		if slices.ContainsFunc(reasons, func(r struct{ says, reason string }) bool { return r.reason == reason }) ||
+			reason == noExample {
 			l.Log(text)
 		} else {
 			l.Error(text)
@@ -156,7 +157,8 @@ func (l *lives) take(names []string) {
 	for _, step := range []struct {
 		name string
 		do   func()
-	}{{"made", l.make}, {"changed", l.change}, {"changed by others", l.drift}, {"tracked", l.track}, {"replaced", l.replace}, {"deleted", l.delete}, {"adopted", l.adopt}} {
+	}{{"made", l.make}, {"changed", l.change}, {"changed by others", l.drift}, {"tracked", l.track},
+		{"replaced", l.replace}, {"deleted", l.delete}, {"adopted", l.adopt}} {
 		step.do()
 		l.fixpoint(step.name)
 	}
@@ -170,7 +172,8 @@ func (l *lives) take(names []string) {
 	}
 	l.settle("cleared")
 	l.PSQL(`SELECT count(*) FROM iasql_uninstall('` + strings.Join(names, "', '") + `')`)
-	l.Logf("%s … %s: %d of %d so far, %s", names[0], names[len(names)-1], l.passed, l.passed+l.broken(), time.Since(began).Round(time.Second))
+	l.Logf("%s … %s: %d of %d so far, %s", names[0], names[len(names)-1], l.passed, l.passed+l.broken(),
+		time.Since(began).Round(time.Second))
 }
 
 func (l *lives) broken() (n int) {
@@ -246,7 +249,8 @@ func (l *lives) insert(f *life) error {
 		return err
 	}
 	columns, values := f.sql(row)
-	statement := fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", f.table, strings.Join(columns, ", "), strings.Join(values, ", "))
+	statement := fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", f.table, strings.Join(columns, ", "),
+		strings.Join(values, ", "))
 	if len(columns) == 0 {
 		statement = fmt.Sprintf("INSERT INTO %s DEFAULT VALUES", f.table)
 	}
@@ -273,7 +277,8 @@ func (l *lives) write(f *life, properties map[string]any, setting string) (bool,
 			return false, nil // nobody could tell whether it is another one
 		case !c.Same(before[name], v):
 			changed[name], differs = v, true
-		case c.WriteOnly && (setting == allowed || !fixedSecret(f, name)): // which an update has to say again, and a replacement all of it
+		// which an update has to say again, and a replacement all of it
+		case c.WriteOnly && (setting == allowed || !fixedSecret(f, name)):
 			changed[name] = v
 		}
 	}
@@ -281,7 +286,8 @@ func (l *lives) write(f *life, properties map[string]any, setting string) (bool,
 		return false, nil
 	}
 	columns, values := f.sql(changed)
-	_, err = l.conn.Exec(l.Context(), fmt.Sprintf("BEGIN; %s UPDATE %s SET (%s) = ROW(%s); COMMIT", setting, f.table, strings.Join(columns, ", "), strings.Join(values, ", ")))
+	_, err = l.conn.Exec(l.Context(), fmt.Sprintf("BEGIN; %s UPDATE %s SET (%s) = ROW(%s); COMMIT", setting, f.table,
+		strings.Join(columns, ", "), strings.Join(values, ", ")))
 	if err != nil {
 		_, _ = l.conn.Exec(l.Context(), "ROLLBACK")
 		return false, err

@@ -102,7 +102,8 @@ func TestConstraints(t *testing.T) {
 	if got := admin(t, url, `UPDATE queue SET delay_seconds = 7 RETURNING tags ->> 'iasql:restart'`); got != "once allowed" {
 		t.Errorf("the row has %q", got)
 	}
-	if _, err := connect(t, url).Exec(t.Context(), `UPDATE queue SET delay_seconds = 100000`); err == nil || !strings.Contains(err.Error(), "delay_seconds") {
+	if _, err := connect(t, url).Exec(t.Context(), `UPDATE queue SET delay_seconds = 100000`); err == nil ||
+		!strings.Contains(err.Error(), "delay_seconds") {
 		t.Errorf("a value that is not allowed: %v", err)
 	}
 }
@@ -142,8 +143,10 @@ func TestOpenBatch(t *testing.T) {
 	url := restore(t, "testdata/5684cbb.sql.gz")
 	const rows = `SELECT string_agg(concat_ws('=', name, delay_seconds), ' ' ORDER BY name) FROM queue`
 	before := admin(t, url, rows)
-	for _, statement := range []string{ // what that version's iasql_begin calls, through a loopback that a dump has not; the batch is everybody's
-		`SELECT iasql_internal.open_batch_for('postgres', pg_current_xact_id(), NULL)`, `UPDATE queue SET delay_seconds = delay_seconds + 1`, `INSERT INTO queue (name) VALUES ('staged-before')`,
+	// what that version's iasql_begin calls, through a loopback that a dump has not; the batch is everybody's
+	for _, statement := range []string{
+		`SELECT iasql_internal.open_batch_for('postgres', pg_current_xact_id(), NULL)`,
+		`UPDATE queue SET delay_seconds = delay_seconds + 1`, `INSERT INTO queue (name) VALUES ('staged-before')`,
 	} {
 		admin(t, url, statement)
 	}
@@ -156,7 +159,8 @@ func TestOpenBatch(t *testing.T) {
 		t.Errorf("its records are %q, and were %q", got, changed)
 	}
 	conn := connect(t, url)
-	if _, err := conn.Exec(t.Context(), `UPDATE queue SET delay_seconds = 100`); err == nil || !strings.Contains(err.Error(), "IA020") {
+	if _, err := conn.Exec(t.Context(), `UPDATE queue SET delay_seconds = 100`); err == nil ||
+		!strings.Contains(err.Error(), "IA020") {
 		t.Errorf("somebody else changes what is staged: %v", err)
 	}
 	for _, statement := range []string{`DO $$ BEGIN EXECUTE format('CALL iasql_join(%L)', (SELECT id::text FROM iasql_batches WHERE outcome IS NULL)); END $$`, `CALL iasql_rollback()`} {
@@ -253,12 +257,14 @@ func keptRows(t *testing.T, url string) string {
 	t.Helper()
 	var all []string
 	for _, query := range []string{
-		`SELECT id, vpc_id, cidr_block, tags, owner_team FROM vpc`, `SELECT count(*), count(owner_team) FROM my_subnets`,
+		`SELECT id, vpc_id, cidr_block, tags, owner_team FROM vpc`,
+		`SELECT count(*), count(owner_team) FROM my_subnets`,
 		`SELECT id, vpc_id, subnet_id, cidr_block FROM subnet`, `SELECT id, name, delay_seconds, arn FROM queue`,
 		`SELECT id, name, created_at FROM bucket`, `SELECT id, group_id, vpc_id FROM security_group`,
 		`SELECT id, security_group_rule_id, security_group_id FROM security_group_rule`,
 		`SELECT table_name, mode FROM iasql_mode`, `SELECT name, account_id, is_default FROM aws_account`,
-		`SELECT region, is_enabled FROM aws_regions`, `SELECT name, value FROM iasql_settings WHERE name NOT IN ('max_staleness', 'watched_staleness', 'read_share', 'read_share_waited', 'drift', 'progress_timeout', 'required_approvals', 'approvers')`,
+		`SELECT region, is_enabled FROM aws_regions`,
+		`SELECT name, value FROM iasql_settings WHERE name NOT IN ('max_staleness', 'watched_staleness', 'read_share', 'read_share_waited', 'drift', 'progress_timeout', 'required_approvals', 'approvers')`,
 		`SELECT id, ts, "user", table_name, record_id, change_type, change, settled FROM iasql_audit_log WHERE "user" <> 'postgres'`,
 		`SELECT id, table_name, record_id, kind, service, action, result, key FROM iasql_operations`,
 		`SELECT table_name, record_id, state FROM iasql_status`,
@@ -267,7 +273,8 @@ func keptRows(t *testing.T, url string) string {
 		if table := strings.Fields(from)[0]; admin(t, url, `SELECT coalesce(to_regclass('`+table+`')::text, 'none')`) == "none" {
 			continue // of a module that this dump does not have
 		}
-		all = append(all, admin(t, url, `SELECT coalesce(string_agg(r::text, E'\n' ORDER BY r::text), '') FROM (`+query+`) r`))
+		all = append(all, admin(t, url, `SELECT coalesce(string_agg(r::text, E'\n' ORDER BY r::text), '') FROM (`+
+			query+`) r`))
 	}
 	return strings.Join(all, "\n\n")
 }

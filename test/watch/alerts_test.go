@@ -34,11 +34,14 @@ func TestAlerts(t *testing.T) {
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
-	w.Eventually(30*time.Second, "the queue is read", func() bool { return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t" })
+	w.Eventually(30*time.Second, "the queue is read", func() bool {
+		return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t"
+	})
 	told := webhook(t, w)
 
 	group := w.CLI("ec2", "create-security-group", "--group-name", "web", "--description", "web")["GroupId"].(string)
-	w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port", "22", "--cidr", "0.0.0.0/0")
+	w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port", "22", "--cidr",
+		"0.0.0.0/0")
 	w.Eventually(30*time.Second, "the table has the port and who opened it", func() bool {
 		return strings.HasPrefix(w.PSQL(`SELECT ports, actor FROM opened_ports`), "22-22|arn:aws:")
 	})
@@ -59,15 +62,19 @@ func TestAlerts(t *testing.T) {
 
 	// A rule that was narrow, and is made wide, opens a port too; an edit of what is open
 	// otherwise, and one that this side makes, tell of nothing.
-	rules := w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port", "5432", "--cidr", "10.0.0.0/8")["SecurityGroupRules"].([]any)
+	rules := w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port",
+		"5432", "--cidr", "10.0.0.0/8")["SecurityGroupRules"].([]any)
 	narrow := rules[0].(map[string]any)["SecurityGroupRuleId"].(string)
 	w.Eventually(30*time.Second, "the narrow rule is there", func() bool {
-		return w.PSQL(`SELECT cidr_ipv4 FROM security_group_rule WHERE security_group_rule_id = '`+narrow+`'`) == "10.0.0.0/8"
+		return w.PSQL(`SELECT cidr_ipv4 FROM security_group_rule WHERE security_group_rule_id = '`+narrow+
+			`'`) == "10.0.0.0/8"
 	})
 	w.PSQL(`UPDATE security_group_rule SET description = 'was opened' WHERE from_port = 22`)
 	w.CLI("ec2", "modify-security-group-rules", "--group-id", group, "--security-group-rules",
-		"SecurityGroupRuleId="+narrow+",SecurityGroupRule={IpProtocol=tcp,FromPort=5432,ToPort=5432,CidrIpv4=0.0.0.0/0}")
-	w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--ip-permissions", "IpProtocol=tcp,FromPort=80,ToPort=81,Ipv6Ranges=[{CidrIpv6=::/0}]")
+		"SecurityGroupRuleId="+narrow+
+			",SecurityGroupRule={IpProtocol=tcp,FromPort=5432,ToPort=5432,CidrIpv4=0.0.0.0/0}")
+	w.CLI("ec2", "authorize-security-group-ingress", "--group-id", group, "--ip-permissions",
+		"IpProtocol=tcp,FromPort=80,ToPort=81,Ipv6Ranges=[{CidrIpv6=::/0}]")
 	w.Eventually(30*time.Second, "the table has both and who opened them", func() bool {
 		return w.PSQL(`SELECT string_agg(ports, ',' ORDER BY ports) FROM opened_ports WHERE NOT told AND actor LIKE 'arn:aws:%'`) == "5432-5432,80-81"
 	})
@@ -79,7 +86,8 @@ func TestAlerts(t *testing.T) {
 	}
 	w.Eventually(60*time.Second, "the webhook is told", func() bool {
 		for _, body := range told() {
-			if body["table_name"] == "security_group_rule" && body["change_type"] == "INSERT" && strings.HasPrefix(body["user_agent"].(string), "aws-cli/") {
+			if body["table_name"] == "security_group_rule" && body["change_type"] == "INSERT" &&
+				strings.HasPrefix(body["user_agent"].(string), "aws-cli/") {
 				return true
 			}
 		}

@@ -100,7 +100,9 @@ func TestConflictsSayWho(t *testing.T) {
 	for name := range map[string]bool{"before": true, "after": true, "held": true, "gone": true} {
 		urls[name] = w.PSQL(fmt.Sprintf(`SELECT url FROM queue WHERE name = '%s'`, name))
 	}
-	w.Eventually(30*time.Second, "the queue is read", func() bool { return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t" })
+	w.Eventually(30*time.Second, "the queue is read", func() bool {
+		return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t"
+	})
 	who := w.CLI("sts", "get-caller-identity")["Arn"].(string)
 	set := func(name string) {
 		w.CLI("sqs", "set-queue-attributes", "--queue-url", urls[name], "--attributes", "VisibilityTimeout=45")
@@ -115,13 +117,16 @@ func TestConflictsSayWho(t *testing.T) {
 	// The event comes later than the edit.
 	set("after")
 	w.PSQL(`UPDATE queue SET visibility_timeout = 60 WHERE name = 'after'`)
-	w.Eventually(20*time.Second, "the conflict is decided", func() bool { return w.PSQL(`SELECT resolved FROM iasql_conflicts`) == "pushed" })
+	w.Eventually(20*time.Second, "the conflict is decided", func() bool {
+		return w.PSQL(`SELECT resolved FROM iasql_conflicts`) == "pushed"
+	})
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("sent: %+v, with the failures %q", trail.Counts(), trail.Failures())
 		}
 	})
-	w.Eventually(2*time.Minute, "the decided conflict says who it was", has("after")) // a message that is received by a call which is cut off comes again after the visibility timeout
+	// a message that is received by a call which is cut off comes again after the visibility timeout
+	w.Eventually(2*time.Minute, "the decided conflict says who it was", has("after"))
 
 	// The event comes before the edit is carried out.
 	w.PSQL(`CALL iasql_begin('test')`, `UPDATE queue SET visibility_timeout = 60 WHERE name = 'before'`)

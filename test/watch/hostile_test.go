@@ -22,7 +22,8 @@ import (
 	"iasql/internal/test/stopwatch"
 )
 
-var hostile = flag.Int("hostile", 0, "how many hostile messages a queue is to have: go test ./test/watch -run TestEndlessHostileQueue -args -hostile 1000000")
+var hostile = flag.Int("hostile", 0,
+	"how many hostile messages a queue is to have: go test ./test/watch -run TestEndlessHostileQueue -args -hostile 1000000")
 
 // hostileQueue is a queue of Amazon SQS of which somebody else has the say, in a region of its
 // own. Everything else is passed on to the emulator.
@@ -40,7 +41,8 @@ const hostileRegion = "sa-east-1"
 
 func (q *hostileQueue) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	target := r.Header.Get("X-Amz-Target")
-	if !strings.HasPrefix(target, "AmazonSQS.") || !strings.Contains(r.Header.Get("Authorization"), "/"+hostileRegion+"/") {
+	if !strings.HasPrefix(target, "AmazonSQS.") ||
+		!strings.Contains(r.Header.Get("Authorization"), "/"+hostileRegion+"/") {
 		q.next.ServeHTTP(rw, r)
 		return
 	}
@@ -65,7 +67,8 @@ func (q *hostileQueue) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 			}
 			body := q.body(int(i))
 			q.bytes.Add(int64(len(body)))
-			messages = append(messages, map[string]any{"MessageId": uuid.NewString(), "ReceiptHandle": uuid.NewString(), "Body": body,
+			messages = append(messages, map[string]any{"MessageId": uuid.NewString(), "ReceiptHandle": uuid.NewString(),
+				"Body":       body,
 				"Attributes": map[string]string{"SentTimestamp": fmt.Sprint(time.Now().UnixMilli())}})
 		}
 		if len(messages) == 0 {
@@ -133,15 +136,18 @@ func TestEndlessHostileQueue(t *testing.T) {
 		case i%1000 == 0:
 			return megabyte
 		case i%1000 == 1:
-			return w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q, "more": %q}`, id, megabyte[:1<<19]), "null")
+			return w.event("ec2.amazonaws.com", "DeleteVpc",
+				fmt.Sprintf(`{"vpcId": %q, "more": %q}`, id, megabyte[:1<<19]), "null")
 		}
 		switch i % 6 {
 		case 0:
 			return strings.Repeat(`{"a":`, 1000)
 		case 1:
-			return w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, id), "null", func(d map[string]any) { d["recipientAccountId"] = "666666666666" })
+			return w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, id), "null",
+				func(d map[string]any) { d["recipientAccountId"] = "666666666666" })
 		case 2:
-			return w.event("ec2.amazonaws.com", "DeleteVpc", `{"vpcId": "x'; DROP TABLE vpc; --"}`, "null", func(d map[string]any) { d["userAgent"] = "'; DELETE FROM vpc; --\u202e" })
+			return w.event("ec2.amazonaws.com", "DeleteVpc", `{"vpcId": "x'; DROP TABLE vpc; --"}`, "null",
+				func(d map[string]any) { d["userAgent"] = "'; DELETE FROM vpc; --\u202e" })
 		case 3:
 			return w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": "vpc-%08x"}`, i), "null")
 		case 4: // it says that the VPC is gone
@@ -152,7 +158,8 @@ func TestEndlessHostileQueue(t *testing.T) {
 	counts, calm := proxy.Counts(), memory(t, engine.PID())
 	q.left.Store(int64(messages))
 	begun := time.Now()
-	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (name, queue) VALUES ('hostile', 'arn:aws:sqs:%s:%s:hostile')`, hostileRegion, w.AWS.ID))
+	w.PSQL(fmt.Sprintf(`INSERT INTO aws_event_source (name, queue) VALUES ('hostile', 'arn:aws:sqs:%s:%s:hostile')`,
+		hostileRegion, w.AWS.ID))
 	var edit, told time.Duration // the longest
 	rounds := 0
 	for ; q.left.Load() > 0 || rounds == 0; rounds++ {
@@ -182,7 +189,8 @@ func TestEndlessHostileQueue(t *testing.T) {
 		}
 	}
 	most := memory(t, engine.PID())
-	t.Logf("%d messages of %d MB in %s: the engine had %d MB at most, %d before; %d calls of the queue; reads %v; %s; rows kept: %s; the slowest of %d edits %s, of the other watch's events %s",
+	t.Logf("%d messages of %d MB in %s: the engine had %d MB at most, %d before; %d calls of the queue; reads %v; "+
+		"%s; rows kept: %s; the slowest of %d edits %s, of the other watch's events %s",
 		messages, q.bytes.Load()>>20, took.Round(time.Second), most, calm, q.calls.Load(), reads,
 		w.Admin(`SELECT concat_ws(', ', events || ' events', doubles || ' doubles', foreign_ || ' foreign', malformed || ' malformed', dropped || ' dropped') FROM iasql_internal.event_source WHERE name = 'hostile'`),
 		w.Admin(`SELECT concat_ws(', ', (SELECT count(*) FROM iasql_internal.cloud_event) || ' events', (SELECT count(*) FROM iasql_internal.hint) || ' hints')`), rounds, edit, told)

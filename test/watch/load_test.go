@@ -24,9 +24,11 @@ func (w *world) sendAll(bodies []string) {
 	for some := range slices.Chunk(bodies, 10) {
 		var entries []sqstypes.SendMessageBatchRequestEntry
 		for i, body := range some {
-			entries = append(entries, sqstypes.SendMessageBatchRequestEntry{Id: awssdk.String(fmt.Sprint(i)), MessageBody: &body})
+			entries = append(entries, sqstypes.SendMessageBatchRequestEntry{Id: awssdk.String(fmt.Sprint(i)),
+				MessageBody: &body})
 		}
-		if out, err := client.SendMessageBatch(w.Context(), &sqs.SendMessageBatchInput{QueueUrl: &w.queue, Entries: entries}); err != nil || len(out.Failed) > 0 {
+		if out, err := client.SendMessageBatch(w.Context(),
+			&sqs.SendMessageBatchInput{QueueUrl: &w.queue, Entries: entries}); err != nil || len(out.Failed) > 0 {
 			w.Fatal(out, err)
 		}
 	}
@@ -69,21 +71,29 @@ func TestHostileQueue(t *testing.T) {
 		case 0:
 			bodies = append(bodies, strings.Repeat("[", 20_000))
 		case 1:
-			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, id), "null", func(d map[string]any) { d["recipientAccountId"] = "666666666666" }))
+			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, id), "null",
+				func(d map[string]any) { d["recipientAccountId"] = "666666666666" }))
 		case 2:
-			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", `{"vpcId": "x'; DROP TABLE vpc; --"}`, "null", func(d map[string]any) { d["sourceIPAddress"] = "\x00'; DELETE FROM vpc" }))
+			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", `{"vpcId": "x'; DROP TABLE vpc; --"}`,
+				"null", func(d map[string]any) { d["sourceIPAddress"] = "\x00'; DELETE FROM vpc" }))
 		case 3:
-			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": "vpc-%d"}`, i), "null"))
+			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc",
+				fmt.Sprintf(`{"vpcId": "vpc-%d"}`, i), "null"))
 		case 4: // it says that the VPC is gone
-			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, id), `{"_return": true}`))
+			bodies = append(bodies, w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, id),
+				`{"_return": true}`))
 		default:
-			bodies = append(bodies, w.event("ec2.amazonaws.com", "CreateVpc", `{}`, `{"vpc": {"vpcId": 17, "nested": `+strings.Repeat("[", 45)+strings.Repeat("]", 45)+`}}`, func(d map[string]any) { d["awsRegion"] = "mars-north-1" }))
+			bodies = append(bodies, w.event("ec2.amazonaws.com", "CreateVpc", `{}`, `{"vpc": {"vpcId": 17, "nested": `+
+				strings.Repeat("[", 45)+strings.Repeat("]", 45)+`}}`, func(d map[string]any) {
+				d["awsRegion"] = "mars-north-1"
+			}))
 		}
 	}
 	counts := proxy.Counts()
 	w.sendAll(bodies)
 	w.Eventually(60*time.Second, "all messages are read", func() bool {
-		return w.attribute("ApproximateNumberOfMessages") == "0" && w.Admin(`SELECT count(*) FROM iasql_internal.hint WHERE due < now() - interval '1 second'`) == "0"
+		return w.attribute("ApproximateNumberOfMessages") == "0" &&
+			w.Admin(`SELECT count(*) FROM iasql_internal.hint WHERE due < now() - interval '1 second'`) == "0"
 	})
 	reads := 0
 	for action, n := range proxy.Counts() {
@@ -91,7 +101,8 @@ func TestHostileQueue(t *testing.T) {
 			reads += n
 		}
 	}
-	t.Logf("%d calls that read VPCs; %s", reads, w.Admin(`SELECT events, doubles, foreign_, malformed, dropped FROM iasql_internal.event_source`))
+	t.Logf("%d calls that read VPCs; %s", reads,
+		w.Admin(`SELECT events, doubles, foreign_, malformed, dropped FROM iasql_internal.event_source`))
 	if reads > 400 {
 		t.Errorf("%d calls were made", reads)
 	}
@@ -102,14 +113,19 @@ func TestHostileQueue(t *testing.T) {
 		t.Errorf("%s changes have an author", got)
 	}
 	w.CLI("ec2", "create-tags", "--resources", id, "--tags", "Key=after,Value=1")
-	w.send(w.event("ec2.amazonaws.com", "CreateTags", fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}}`, id), "null"))
-	w.Eventually(10*time.Second, "a change after that", func() bool { return w.PSQL(`SELECT tags ? 'after' FROM vpc`) == "t" })
+	w.send(w.event("ec2.amazonaws.com", "CreateTags",
+		fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}}`, id), "null"))
+	w.Eventually(10*time.Second, "a change after that", func() bool {
+		return w.PSQL(`SELECT tags ? 'after' FROM vpc`) == "t"
+	})
 }
 
 // attribute returns an attribute of the queue.
 func (w *world) attribute(name string) string {
 	w.Helper()
-	out, err := sqs.NewFromConfig(w.AWS.Config("us-east-1")).GetQueueAttributes(w.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &w.queue, AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeName(name)}})
+	out, err := sqs.NewFromConfig(w.AWS.Config("us-east-1")).GetQueueAttributes(w.Context(),
+		&sqs.GetQueueAttributesInput{QueueUrl: &w.queue,
+			AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeName(name)}})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -132,16 +148,23 @@ func TestKilledBetween(t *testing.T) {
 	client := ec2.NewFromConfig(w.AWS.Config("us-east-1"))
 	for i := range 4 {
 		p := w.Serve() // one of two, which may be the one that reads
-		if _, err := client.CreateTags(w.Context(), &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: awssdk.String("n"), Value: awssdk.String(fmt.Sprint(i))}}}); err != nil {
+		if _, err := client.CreateTags(w.Context(),
+			&ec2.CreateTagsInput{Resources: []string{id},
+				Tags: []ec2types.Tag{{Key: awssdk.String("n"), Value: awssdk.String(fmt.Sprint(i))}}}); err != nil {
 			t.Fatal(err)
 		}
-		w.sendAll([]string{w.event("ec2.amazonaws.com", "CreateTags", fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}}`, id), "null")})
+		w.sendAll([]string{w.event("ec2.amazonaws.com", "CreateTags",
+			fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}}`, id), "null")})
 		if i%2 == 0 {
-			w.Eventually(10*time.Second, "the message is received", func() bool { return w.attribute("ApproximateNumberOfMessages") == "0" })
+			w.Eventually(10*time.Second, "the message is received", func() bool {
+				return w.attribute("ApproximateNumberOfMessages") == "0"
+			})
 		}
 		p.Kill()
 	}
-	w.Eventually(60*time.Second, "the last change is in the table", func() bool { return w.PSQL(`SELECT tags ->> 'n' FROM vpc`) == "3" })
+	w.Eventually(60*time.Second, "the last change is in the table", func() bool {
+		return w.PSQL(`SELECT tags ->> 'n' FROM vpc`) == "3"
+	})
 }
 
 // A quiet account with a healthy watch costs little: long polls, and listings once an hour.
@@ -152,12 +175,15 @@ func TestQuietWatchedAccount(t *testing.T) {
 	proxy := faultproxy.Start(t, w.AWS.Endpoint)
 	w.Endpoint = proxy.URL
 	w.Serve()
-	w.Install([]string{"us-east-1"}, "aws_vpc", "aws_security_group", "aws_sqs", "aws_sns", "aws_iam", "aws_s3", "aws_lambda")
+	w.Install([]string{"us-east-1"}, "aws_vpc", "aws_security_group", "aws_sqs", "aws_sns", "aws_iam", "aws_s3",
+		"aws_lambda")
 	w.makeQueue()
 	w.addSource()
 	w.read()
 	w.send(w.event("sqs.amazonaws.com", "UntagQueue", fmt.Sprintf(`{"queueUrl": %q}`, w.queue), "null"))
-	w.Eventually(20*time.Second, "the watch is relied on", func() bool { return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok" })
+	w.Eventually(20*time.Second, "the watch is relied on", func() bool {
+		return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok"
+	})
 	w.PSQL(`SELECT iasql_sync_now()`)
 	// An account in which nothing has changed for long, and that was listed 20 minutes ago.
 	w.Admin(`UPDATE iasql_internal.listing SET changed = changed - interval '1 day', tried = tried - interval '20 minutes', listed = listed - interval '20 minutes'`)
@@ -167,7 +193,8 @@ func TestQuietWatchedAccount(t *testing.T) {
 			done := w.Admin(`SELECT coalesce(max(id), 0) FROM iasql_cycles WHERE kind = 'full' AND ended IS NOT NULL`)
 			w.Admin(`SELECT iasql_internal.enqueue_sync()`)
 			w.Eventually(60*time.Second, "a full cycle", func() bool {
-				return w.Admin(`SELECT count(*) FROM iasql_cycles WHERE kind = 'full' AND ended IS NOT NULL AND id > `+done) > "0"
+				return w.Admin(`SELECT count(*) FROM iasql_cycles WHERE kind = 'full' AND ended IS NOT NULL AND id > `+
+					done) > "0"
 			})
 		}
 		for action, count := range proxy.Counts() {

@@ -13,7 +13,8 @@ import (
 	"iasql/internal/test/harness"
 )
 
-var quiet = flag.Duration("quiet", 0, "how long to watch a quiet account with all modules: go test ./test/watch -run TestQuietMinutes -args -quiet 2m")
+var quiet = flag.Duration("quiet", 0,
+	"how long to watch a quiet account with all modules: go test ./test/watch -run TestQuietMinutes -args -quiet 2m")
 
 // A quiet account of one region with all modules, and all settings as they are, costs 20 calls
 // a minute at most, long polls, the heartbeat and a share of the hourly listings included.
@@ -40,7 +41,9 @@ func TestQuietMinutes(t *testing.T) {
 		w.send(w.event("sqs.amazonaws.com", "UntagQueue", fmt.Sprintf(`{"queueUrl": %q}`, w.queue), "null"))
 	}
 	heard()
-	w.Eventually(20*time.Second, "the watch is relied on", func() bool { return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok" })
+	w.Eventually(20*time.Second, "the watch is relied on", func() bool {
+		return w.PSQL(`SELECT state FROM iasql_event_sources`) == "ok"
+	})
 	count := func() (n int, by map[string]int) {
 		by = proxy.Counts()
 		for _, c := range by {
@@ -72,11 +75,14 @@ func TestQuietMinutes(t *testing.T) {
 		}
 	}
 	slices.Sort(calls)
-	cycles := w.Admin(fmt.Sprintf(`SELECT count(*) FROM iasql_cycles WHERE kind = 'full' AND started > now() - interval '%f minutes'`, minutes))
+	cycles := w.Admin(fmt.Sprintf(
+		`SELECT count(*) FROM iasql_cycles WHERE kind = 'full' AND started > now() - interval '%f minutes'`, minutes))
 	polls := float64(after-before) / minutes
 	listings := float64(listed) / 60
-	t.Logf("%d modules, %s tables: %.1f calls a minute for %.1f minutes with %s full cycles (%s), and a listing of everything, %d calls, once an hour: %.1f a minute",
-		len(names), w.Admin(`SELECT count(*) FROM iasql_internal.managed_table WHERE NOT settings`), polls, minutes, cycles, strings.Join(calls, ", "), listed, polls+listings)
+	t.Logf("%d modules, %s tables: %.1f calls a minute for %.1f minutes with %s full cycles (%s), and a listing of "+
+		"everything, %d calls, once an hour: %.1f a minute",
+		len(names), w.Admin(`SELECT count(*) FROM iasql_internal.managed_table WHERE NOT settings`), polls, minutes,
+		cycles, strings.Join(calls, ", "), listed, polls+listings)
 	if polls+listings > 20 {
 		t.Error("that is too much")
 	}

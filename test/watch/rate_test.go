@@ -41,15 +41,20 @@ type kind struct {
 }
 
 func tagEC2(ctx context.Context, w *world, i int, id string) (string, error) {
-	_, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: []ec2types.Tag{{Key: awssdk.String("n"), Value: awssdk.String(fmt.Sprint(i))}}})
+	_, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).CreateTags(ctx,
+		&ec2.CreateTagsInput{Resources: []string{id},
+			Tags: []ec2types.Tag{{Key: awssdk.String("n"), Value: awssdk.String(fmt.Sprint(i))}}})
 	return "", err
 }
 
 var changing = []kind{
 	{
-		table: "security_group", module: "aws_security_group", named: "group_id", column: "tags", change: tagEC2, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "security_group", module: "aws_security_group", named: "group_id", column: "tags", change: tagEC2,
+		half: 2 * time.Second, nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
-			out, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String(fmt.Sprint("g", i)), Description: awssdk.String("g")})
+			out, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).CreateSecurityGroup(ctx,
+				&ec2.CreateSecurityGroupInput{GroupName: awssdk.String(fmt.Sprint("g", i)),
+					Description: awssdk.String("g")})
 			if err != nil {
 				return "", err
 			}
@@ -57,9 +62,11 @@ var changing = []kind{
 		},
 	},
 	{
-		table: "vpc", module: "aws_vpc", named: "vpc_id", column: "tags", change: tagEC2, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "vpc", module: "aws_vpc", named: "vpc_id", column: "tags", change: tagEC2, half: 2 * time.Second,
+		nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
-			out, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: awssdk.String(fmt.Sprintf("10.%d.0.0/16", 1+i%250))})
+			out, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).CreateVpc(ctx,
+				&ec2.CreateVpcInput{CidrBlock: awssdk.String(fmt.Sprintf("10.%d.0.0/16", 1+i%250))})
 			if err != nil {
 				return "", err
 			}
@@ -67,50 +74,63 @@ var changing = []kind{
 		},
 	},
 	{
-		table: "iam_role", module: "aws_iam", named: "role_name", column: "description", more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "iam_role", module: "aws_iam", named: "role_name", column: "description", more: true,
+		half: 2 * time.Second, nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
 			name := fmt.Sprint("role", i)
-			_, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: awssdk.String(
-				`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`)})
+			_, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).CreateRole(ctx,
+				&iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: awssdk.String(
+					`{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}`)})
 			return name, err
 		},
 		change: func(ctx context.Context, w *world, i int, id string) (string, error) {
-			_, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).UpdateRole(ctx, &iam.UpdateRoleInput{RoleName: &id, Description: awssdk.String(fmt.Sprint("change ", i))})
+			_, err := iam.NewFromConfig(w.AWS.Config("us-east-1")).UpdateRole(ctx,
+				&iam.UpdateRoleInput{RoleName: &id, Description: awssdk.String(fmt.Sprint("change ", i))})
 			return "", err
 		},
 	},
 	{
-		table: "bucket", module: "aws_s3", named: "name", column: "tags", more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "bucket", module: "aws_s3", named: "name", column: "tags", more: true, half: 2 * time.Second,
+		nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
 			name := fmt.Sprintf("b%d-%s", i, w.AWS.ID)
-			_, err := s3.NewFromConfig(w.AWS.Config("us-east-1"), pathStyle).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &name})
+			_, err := s3.NewFromConfig(w.AWS.Config("us-east-1"), pathStyle).CreateBucket(ctx,
+				&s3.CreateBucketInput{Bucket: &name})
 			return name, err
 		},
 		change: func(ctx context.Context, w *world, i int, id string) (string, error) {
-			_, err := s3.NewFromConfig(w.AWS.Config("us-east-1"), pathStyle).PutBucketTagging(ctx, &s3.PutBucketTaggingInput{Bucket: &id,
-				Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: awssdk.String("n"), Value: awssdk.String(fmt.Sprint(i))}}}})
+			_, err := s3.NewFromConfig(w.AWS.Config("us-east-1"), pathStyle).PutBucketTagging(ctx,
+				&s3.PutBucketTaggingInput{Bucket: &id,
+					Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: awssdk.String("n"),
+						Value: awssdk.String(fmt.Sprint(i))}}}})
 			return "", err
 		},
 	},
 	{
-		table: "queue", module: "aws_sqs", named: "url", column: "visibility_timeout", more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "queue", module: "aws_sqs", named: "url", column: "visibility_timeout", more: true,
+		half: 2 * time.Second, nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
-			out, err := sqs.NewFromConfig(w.AWS.Config("us-east-1")).CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: awssdk.String(fmt.Sprint("q", i))})
+			out, err := sqs.NewFromConfig(w.AWS.Config("us-east-1")).CreateQueue(ctx,
+				&sqs.CreateQueueInput{QueueName: awssdk.String(fmt.Sprint("q", i))})
 			if err != nil {
 				return "", err
 			}
 			return *out.QueueUrl, nil
 		},
 		change: func(ctx context.Context, w *world, i int, id string) (string, error) {
-			_, err := sqs.NewFromConfig(w.AWS.Config("us-east-1")).SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{QueueUrl: &id, Attributes: map[string]string{"VisibilityTimeout": fmt.Sprint(100 + i)}})
+			_, err := sqs.NewFromConfig(w.AWS.Config("us-east-1")).SetQueueAttributes(ctx,
+				&sqs.SetQueueAttributesInput{QueueUrl: &id,
+					Attributes: map[string]string{"VisibilityTimeout": fmt.Sprint(100 + i)}})
 			return "", err
 		},
 	},
 	{
-		table: "instance", module: "aws_ec2", named: "instance_id", column: "tags", change: tagEC2, more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "instance", module: "aws_ec2", named: "instance_id", column: "tags", change: tagEC2, more: true,
+		half: 2 * time.Second, nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, _ int, _ string) (string, error) {
 			out, err := ec2.NewFromConfig(w.AWS.Config("us-east-1")).RunInstances(ctx, &ec2.RunInstancesInput{
-				ImageId: awssdk.String("ami-12c6146b"), InstanceType: ec2types.InstanceTypeT3Micro, MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)})
+				ImageId: awssdk.String("ami-12c6146b"), InstanceType: ec2types.InstanceTypeT3Micro,
+				MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)})
 			if err != nil {
 				return "", err
 			}
@@ -118,14 +138,17 @@ var changing = []kind{
 		},
 	},
 	{
-		table: "log_group", module: "aws_cloudwatch", named: "log_group_name", column: "retention_in_days", more: true, half: 2 * time.Second, nearly: 5 * time.Second,
+		table: "log_group", module: "aws_cloudwatch", named: "log_group_name", column: "retention_in_days", more: true,
+		half: 2 * time.Second, nearly: 5 * time.Second,
 		make: func(ctx context.Context, w *world, i int, _ string) (string, error) {
 			name := fmt.Sprint("l", i)
-			_, err := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1")).CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{LogGroupName: &name})
+			_, err := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1")).CreateLogGroup(ctx,
+				&cloudwatchlogs.CreateLogGroupInput{LogGroupName: &name})
 			return name, err
 		},
 		change: func(ctx context.Context, w *world, _ int, id string) (string, error) {
-			_, err := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1")).PutRetentionPolicy(ctx, &cloudwatchlogs.PutRetentionPolicyInput{LogGroupName: &id, RetentionInDays: awssdk.Int32(30)})
+			_, err := cloudwatchlogs.NewFromConfig(w.AWS.Config("us-east-1")).PutRetentionPolicy(ctx,
+				&cloudwatchlogs.PutRetentionPolicyInput{LogGroupName: &id, RetentionInDays: awssdk.Int32(30)})
 			return "", err
 		},
 	},
@@ -189,9 +212,12 @@ func atRate(t *testing.T, k kind) {
 	})
 	took := time.Since(begun)
 	told := fmt.Sprintf(`FROM %[1]s o JOIN iasql_audit_log l ON l.record_id = o.id AND l.table_name = '%[1]s' AND l.change_type = 'UPDATE' AND l.change -> 'change' ? '%[2]s' AND l.id > %[3]s AND l.actor IS NOT NULL`, k.table, k.column, mark)
-	w.Eventually(180*time.Second, "all changes are in the table, with their author", func() bool { return w.Admin(`SELECT count(DISTINCT o.id) `+told) == fmt.Sprint(len(ids)) })
+	w.Eventually(180*time.Second, "all changes are in the table, with their author", func() bool {
+		return w.Admin(`SELECT count(DISTINCT o.id) `+told) == fmt.Sprint(len(ids))
+	})
 	var waits []time.Duration
-	for line := range strings.Lines(w.Admin(fmt.Sprintf(`SELECT o.%s, min(extract(epoch FROM l.ts)) %s GROUP BY 1`, k.named, told))) {
+	for line := range strings.Lines(w.Admin(fmt.Sprintf(`SELECT o.%s, min(extract(epoch FROM l.ts)) %s GROUP BY 1`,
+		k.named, told))) {
 		at := strings.LastIndexByte(line, '|')
 		var seconds float64
 		if _, err := fmt.Sscan(line[at+1:], &seconds); err != nil {
@@ -208,7 +234,8 @@ func atRate(t *testing.T, k kind) {
 		}
 	}
 	slices.Sort(calls)
-	t.Logf("%s: %d changes in %s: half after %s, nearly all after %s, the last after %s; calls: %s", k.table, len(ids), took.Round(time.Millisecond), p50, p99, waits[len(waits)-1], strings.Join(calls, ", "))
+	t.Logf("%s: %d changes in %s: half after %s, nearly all after %s, the last after %s; calls: %s", k.table, len(ids),
+		took.Round(time.Millisecond), p50, p99, waits[len(waits)-1], strings.Join(calls, ", "))
 	if p50 > k.half || p99 > k.nearly {
 		t.Errorf("half of the changes take %s, and nearly all %s", p50, p99)
 	}

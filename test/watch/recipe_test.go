@@ -43,7 +43,8 @@ func likenedIn(t *testing.T, regions []string, trail *likeness.Trail, modules ..
 // example runs a script as a user does.
 func example(w *harness.World, file string) {
 	w.Helper()
-	if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", "../../examples/"+file, w.UserURL).CombinedOutput(); err != nil {
+	if out, err := exec.Command("psql", "-X", "-v", "ON_ERROR_STOP=1", "--echo-queries", "-f", "../../examples/"+file,
+		w.UserURL).CombinedOutput(); err != nil {
 		w.Fatalf("%v:\n%s", err, out)
 	}
 	time.Sleep(likeness.RulesTakeEffect)
@@ -78,7 +79,9 @@ func TestRecipe(t *testing.T) {
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
-	w.Eventually(30*time.Second, "the queue is read", func() bool { return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t" })
+	w.Eventually(30*time.Second, "the queue is read", func() bool {
+		return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t"
+	})
 
 	// name has the query that tells of the change, and the call that makes it.
 	var took []time.Duration
@@ -90,19 +93,25 @@ func TestRecipe(t *testing.T) {
 		took = append(took, time.Since(done))
 	}
 	group := w.CLI("ec2", "create-security-group", "--group-name", "web", "--description", "web")["GroupId"].(string)
-	see(`SELECT count(*) = 1 FROM security_group WHERE group_id = '`+group+`'`, "ec2", "create-tags", "--resources", group, "--tags", "Key=a,Value=b")
-	see(`SELECT count(*) = 1 FROM security_group_rule WHERE from_port = 22`, "ec2", "authorize-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port", "22", "--cidr", "10.0.0.0/8")
-	see(`SELECT tags ->> 'c' = 'd' FROM security_group WHERE group_id = '`+group+`'`, "ec2", "create-tags", "--resources", group, "--tags", "Key=c,Value=d")
+	see(`SELECT count(*) = 1 FROM security_group WHERE group_id = '`+group+`'`, "ec2", "create-tags", "--resources",
+		group, "--tags", "Key=a,Value=b")
+	see(`SELECT count(*) = 1 FROM security_group_rule WHERE from_port = 22`, "ec2", "authorize-security-group-ingress",
+		"--group-id", group, "--protocol", "tcp", "--port", "22", "--cidr", "10.0.0.0/8")
+	see(`SELECT tags ->> 'c' = 'd' FROM security_group WHERE group_id = '`+group+`'`, "ec2", "create-tags",
+		"--resources", group, "--tags", "Key=c,Value=d")
 	see(`SELECT count(*) = 1 FROM queue WHERE name = 'theirs'`, "sqs", "create-queue", "--queue-name", "theirs")
-	see(`SELECT count(*) = 1 FROM kms_key WHERE description = 'theirs'`, "kms", "create-key", "--description", "theirs", "--key-usage", "ENCRYPT_DECRYPT")
-	see(`SELECT count(*) = 0 FROM security_group_rule WHERE from_port = 22`, "ec2", "revoke-security-group-ingress", "--group-id", group, "--protocol", "tcp", "--port", "22", "--cidr", "10.0.0.0/8")
+	see(`SELECT count(*) = 1 FROM kms_key WHERE description = 'theirs'`, "kms", "create-key", "--description", "theirs",
+		"--key-usage", "ENCRYPT_DECRYPT")
+	see(`SELECT count(*) = 0 FROM security_group_rule WHERE from_port = 22`, "ec2", "revoke-security-group-ingress",
+		"--group-id", group, "--protocol", "tcp", "--port", "22", "--cidr", "10.0.0.0/8")
 	sort.Slice(took, func(i, j int) bool { return took[i] < took[j] })
 	t.Logf("from the call's answer to the table: %v", took)
 
 	for _, table := range []string{"security_group", "security_group_rule", "queue", "kms_key"} {
 		who := strings.Fields(w.PSQL(`SELECT DISTINCT coalesce(actor, '') || ' ' || coalesce(source_address, '') || ' ' || coalesce(user_agent LIKE 'aws-cli/%', false)
 			FROM iasql_audit_log WHERE origin = 'engine' AND table_name = '` + table + `' AND event_id IS NOT NULL`))
-		if len(who) < 3 || !strings.Contains(who[0], w.AWS.ID) || who[1] != "127.0.0.1" || !slices.Contains(who, "true") {
+		if len(who) < 3 || !strings.Contains(who[0], w.AWS.ID) || who[1] != "127.0.0.1" ||
+			!slices.Contains(who, "true") {
 			t.Errorf("the changes of %s were made by %q", table, who)
 		}
 	}
@@ -116,7 +125,8 @@ func otherAccount(w *harness.World) {
 	w.Helper()
 	web := testaws.NewAccount(w.T)
 	web.Endpoint = w.AWS.Endpoint
-	w.PSQL(fmt.Sprintf(`INSERT INTO aws_account (name, access_key_id, secret_access_key) VALUES ('web', '%s', '%s')`, web.AccessKeyID, web.SecretAccessKey))
+	w.PSQL(fmt.Sprintf(`INSERT INTO aws_account (name, access_key_id, secret_access_key) VALUES ('web', '%s', '%s')`,
+		web.AccessKeyID, web.SecretAccessKey))
 	w.Eventually(30*time.Second, "the account's regions are known", func() bool {
 		return w.PSQL(`SELECT count(*) > 1 FROM aws_regions WHERE account = 'web'`) == "t"
 	})
@@ -142,7 +152,9 @@ func TestRecipesBeyond(t *testing.T) {
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Settled()
-	w.Eventually(30*time.Second, "the queue is read", func() bool { return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t" })
+	w.Eventually(30*time.Second, "the queue is read", func() bool {
+		return w.PSQL(`SELECT last_answer IS NOT NULL FROM iasql_event_sources`) == "t"
+	})
 	w.CLI("ec2", "create-vpc", "--cidr-block", "10.77.0.0/16", "--region", "eu-west-1")
 	w.Eventually(30*time.Second, "the other region's VPC is in the table", func() bool {
 		return w.PSQL(`SELECT count(*) FROM vpc WHERE cidr_block = '10.77.0.0/16' AND region = 'eu-west-1'`) == "1"

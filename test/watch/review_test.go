@@ -15,8 +15,10 @@ import (
 func (w *world) by(session, agent string) func(detail map[string]any) {
 	return func(detail map[string]any) {
 		detail["userAgent"] = agent
-		detail["userIdentity"] = map[string]any{"type": "AssumedRole", "principalId": "AROAIDPPEZS35WEXAMPLE:" + session,
-			"arn": fmt.Sprintf("arn:aws:sts::%s:assumed-role/Admin/%s", w.AWS.ID, session), "accountId": w.AWS.ID}
+		detail["userIdentity"] = map[string]any{"type": "AssumedRole",
+			"principalId": "AROAIDPPEZS35WEXAMPLE:" + session,
+			"arn":         fmt.Sprintf("arn:aws:sts::%s:assumed-role/Admin/%s", w.AWS.ID, session),
+			"accountId":   w.AWS.ID}
 	}
 }
 
@@ -46,7 +48,8 @@ func (w *world) queues(names ...string) map[string]string {
 func (w *world) set(url, attribute, value string, who func(map[string]any)) string {
 	w.Helper()
 	w.CLI("sqs", "set-queue-attributes", "--queue-url", url, "--attributes", attribute+"="+value)
-	return w.event("sqs.amazonaws.com", "SetQueueAttributes", fmt.Sprintf(`{"queueUrl": %q, "attributes": {%q: %q}}`, url, attribute, value), "null", who)
+	return w.event("sqs.amazonaws.com", "SetQueueAttributes",
+		fmt.Sprintf(`{"queueUrl": %q, "attributes": {%q: %q}}`, url, attribute, value), "null", who)
 }
 
 // A review of a batch says who has changed in the cloud meanwhile what the batch is about:
@@ -66,8 +69,11 @@ func TestReview(t *testing.T) {
 
 	// What was pulled before the batch has its author in the audit log; the review says no more of it.
 	w.send(w.set(urls["both"], "DelaySeconds", "3", w.by("old@example.com", "old")))
-	w.Eventually(20*time.Second, "the change is pulled", func() bool { return w.PSQL(`SELECT delay_seconds FROM queue WHERE name = 'both'`) == "3" })
-	w.send(w.event("sqs.amazonaws.com", "SetQueueAttributes", fmt.Sprintf(`{"queueUrl": %q}`, strings.Replace(urls["both"], "both", "nobodys", 1)), "null"))
+	w.Eventually(20*time.Second, "the change is pulled", func() bool {
+		return w.PSQL(`SELECT delay_seconds FROM queue WHERE name = 'both'`) == "3"
+	})
+	w.send(w.event("sqs.amazonaws.com", "SetQueueAttributes",
+		fmt.Sprintf(`{"queueUrl": %q}`, strings.Replace(urls["both"], "both", "nobodys", 1)), "null"))
 	w.heard(2)
 	w.longAgo()
 
@@ -90,7 +96,9 @@ func TestReview(t *testing.T) {
 	w.send(events...)
 	w.heard(5)
 	// What names something of an open batch is kept for its review, longer than other events.
-	w.Admin(`UPDATE iasql_internal.cloud_event SET received = received - interval '7 hours'`, `SELECT iasql_internal.prune()`, `UPDATE iasql_internal.cloud_event SET received = received + interval '7 hours'`)
+	w.Admin(`UPDATE iasql_internal.cloud_event SET received = received - interval '7 hours'`,
+		`SELECT iasql_internal.prune()`,
+		`UPDATE iasql_internal.cloud_event SET received = received + interval '7 hours'`)
 	w.heard(4)
 	got := w.Joined(preview)
 	for _, want := range []string{
@@ -109,7 +117,8 @@ func TestReview(t *testing.T) {
 	if after := w.Joined(hash); after != plan {
 		t.Error("an event that came late has changed the plan")
 	}
-	if review := w.Joined(`SELECT iasql_create_review('t')`); !strings.Contains(review, "ana@example.com") || !strings.Contains(review, `terraform \[x](y) &lt;img> \| z`) {
+	if review := w.Joined(`SELECT iasql_create_review('t')`); !strings.Contains(review, "ana@example.com") ||
+		!strings.Contains(review, `terraform \[x](y) &lt;img> \| z`) {
 		t.Errorf("the review:\n%s", review)
 	}
 	w.reviewedElsewhere(engine)
@@ -133,14 +142,16 @@ func (w *world) reviewedElsewhere(engine *harness.Process) {
 	w.Helper()
 	page := signIn(w.World, engine).page("/batches/test?preview=1")
 	for _, want := range []string{
-		"In the cloud by <strong>ana@example.com</strong>", "from 192.0.2.10, with aws-cli/2.15.0", "In the cloud by <strong>bob@example.com</strong>",
+		"In the cloud by <strong>ana@example.com</strong>", "from 192.0.2.10, with aws-cli/2.15.0",
+		"In the cloud by <strong>bob@example.com</strong>",
 		", which eva@example.com has changed in the cloud since", "with terraform [x](y) &lt;img&gt; | z",
 	} {
 		if !strings.Contains(page, want) {
 			w.Errorf("the console's review does not say %q:\n%s", want, page)
 		}
 	}
-	cmd := exec.CommandContext(w.Context(), harness.Engine(), "batch", "preview", "test") // #nosec G204 -- the engine under test
+	cmd := exec.CommandContext(w.Context(), harness.Engine(), "batch", "preview",
+		"test") // #nosec G204 -- the engine under test
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.UserURL)
 	if out, err := cmd.CombinedOutput(); err != nil || strings.Count(string(out), "; in the cloud: ") != 3 {
 		w.Errorf("engine batch preview: %v\n%s", err, out)
@@ -153,21 +164,26 @@ func (w *world) hiddenReviews(urls map[string]string) {
 	w.Helper()
 	w.PSQL(`INSERT INTO iasql_mode (mode, table_name, record_id) SELECT 'PAUSE', 'queue', id FROM queue WHERE name IN ('calm', 'other')`)
 	w.longAgo()
-	w.send(w.set(urls["calm"], "VisibilityTimeout", "47", w.by("cem@example.com", "aws-cli/2.15.0")), w.set(urls["other"], "MessageRetentionPeriod", "180", w.by("dan@example.com", "boto3")))
+	w.send(w.set(urls["calm"], "VisibilityTimeout", "47", w.by("cem@example.com", "aws-cli/2.15.0")),
+		w.set(urls["other"], "MessageRetentionPeriod", "180", w.by("dan@example.com", "boto3")))
 	w.heard(6)
 	limited := w.Login("limited", "iasql_user")
 	sees := func(who, url string, cem bool) {
 		w.Helper()
-		got, err := w.TryPSQL(url, `SELECT description, reason, changes FROM iasql_drift()`, `SELECT iasql_create_review('t')`, `SELECT who FROM iasql_internal.previewed`)
-		if err != nil || strings.Contains(got, "cem@example.com") != cem || !strings.Contains(got, "in the cloud: dan@example.com (") {
+		got, err := w.TryPSQL(url, `SELECT description, reason, changes FROM iasql_drift()`,
+			`SELECT iasql_create_review('t')`, `SELECT who FROM iasql_internal.previewed`)
+		if err != nil || strings.Contains(got, "cem@example.com") != cem ||
+			!strings.Contains(got, "in the cloud: dan@example.com (") {
 			w.Errorf("%s sees: %v\n%s", who, err, got)
 		}
 	}
 	sees("who sees everything", limited, true)
-	w.Admin(`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`, `CREATE POLICY hides ON queue USING (current_user LIKE 'user%' OR name <> 'calm')`)
+	w.Admin(`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`,
+		`CREATE POLICY hides ON queue USING (current_user LIKE 'user%' OR name <> 'calm')`)
 	sees("who does not see the row", limited, false)
 	w.Admin(`DROP POLICY hides ON queue`, `ALTER TABLE queue DISABLE ROW LEVEL SECURITY`)
-	w.Admin(`REVOKE SELECT ON queue FROM iasql_reader`, `GRANT SELECT (id, name, message_retention_period) ON queue TO iasql_reader`)
+	w.Admin(`REVOKE SELECT ON queue FROM iasql_reader`,
+		`GRANT SELECT (id, name, message_retention_period) ON queue TO iasql_reader`)
 	sees("who does not see the column", limited, false)
 }
 

@@ -41,7 +41,8 @@ func listen(w *harness.World) (said func() []string) {
 func everything(w *harness.World) string {
 	w.Helper()
 	var queries []string
-	for table := range strings.Lines(w.Admin(`SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	for table := range strings.Lines(
+		w.Admin(`SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.relkind IN ('r', 'm', 'v') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1`)) {
 		queries = append(queries, fmt.Sprintf(`SELECT %s, t::text FROM %s t`, "'"+strings.TrimSpace(table)+"'", table))
 	}
@@ -69,7 +70,8 @@ func TestEventsLeaveNoSecrets(t *testing.T) {
 		escape + "line\r\nline\u2028<script>window.hostile=1</script>\u202eevil\u0000",
 		strings.Repeat("long ", 180_000),
 	}
-	sessions := []string{"ana@example.com", "AKIAPLANTED0EXAMPLE1", key, "password=planted-session", escape + "<img src=x onerror=alert(1)>\n", strings.Repeat("s", 5000)}
+	sessions := []string{"ana@example.com", "AKIAPLANTED0EXAMPLE1", key, "password=planted-session",
+		escape + "<img src=x onerror=alert(1)>\n", strings.Repeat("s", 5000)}
 	secrets := []string{"planted", "PLANTED", key, key[:20], "owned\x07"}
 	names := make([]string, len(agents))
 	for i := range agents {
@@ -82,15 +84,25 @@ func TestEventsLeaveNoSecrets(t *testing.T) {
 	w.addSource()
 	w.read()
 	bodies := []string{
-		w.event("rds.amazonaws.com", "CreateDBInstance", `{"dBInstanceIdentifier": "db", "masterUserPassword": "planted", "masterUsername": "admin"}`, `{"dBInstanceIdentifier": "db", "pendingModifiedValues": {"masterUserPassword": "planted"}}`),
-		w.event("secretsmanager.amazonaws.com", "CreateSecret", `{"name": "s", "secretString": "planted", "secretBinary": "planted"}`, `{"name": "s"}`),
+		w.event("rds.amazonaws.com", "CreateDBInstance",
+			`{"dBInstanceIdentifier": "db", "masterUserPassword": "planted", "masterUsername": "admin"}`,
+			`{"dBInstanceIdentifier": "db", "pendingModifiedValues": {"masterUserPassword": "planted"}}`),
+		w.event("secretsmanager.amazonaws.com", "CreateSecret",
+			`{"name": "s", "secretString": "planted", "secretBinary": "planted"}`, `{"name": "s"}`),
 		w.event("ssm.amazonaws.com", "PutParameter", `{"name": "p", "value": "planted"}`, "null"),
 		w.event("iam.amazonaws.com", "CreateLoginProfile", `{"userName": "u", "password": "planted"}`, "null"),
-		w.event("iam.amazonaws.com", "CreateAccessKey", `{"userName": "u"}`, `{"accessKey": {"userName": "u", "accessKeyId": "x", "secretAccessKey": "planted"}}`),
-		w.event("sts.amazonaws.com", "AssumeRole", `{"roleSessionName": "planted"}`, `{"credentials": {"sessionToken": "planted", "secretAccessKey": "planted"}}`),
+		w.event("iam.amazonaws.com", "CreateAccessKey", `{"userName": "u"}`,
+			`{"accessKey": {"userName": "u", "accessKeyId": "x", "secretAccessKey": "planted"}}`),
+		w.event("sts.amazonaws.com", "AssumeRole", `{"roleSessionName": "planted"}`,
+			`{"credentials": {"sessionToken": "planted", "secretAccessKey": "planted"}}`),
 		w.event("ec2.amazonaws.com", "RunInstances", `{"userData": "planted"}`, "null"),
-		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "nobodys"}`, "null", func(d map[string]any) { d["requestID"] = "password=planted"; d["errorMessage"] = "planted" }),
-		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "nobodys"}`, "null", func(d map[string]any) { d["eventID"] = "password=planted" }),
+		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "nobodys"}`, "null", func(d map[string]any) {
+			d["requestID"] = "password=planted"
+			d["errorMessage"] = "planted"
+		}),
+		w.event("sqs.amazonaws.com", "CreateQueue", `{"queueName": "nobodys"}`, "null", func(d map[string]any) {
+			d["eventID"] = "password=planted"
+		}),
 		`{"detail-type": "password=planted"}`, `{"detail-type": password=planted`,
 	}
 	for i, name := range names {
@@ -103,11 +115,14 @@ func TestEventsLeaveNoSecrets(t *testing.T) {
 	w.Eventually(60*time.Second, "the changes have authors", func() bool {
 		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name = 'queue' AND event_id IS NOT NULL AND change -> 'change' ? 'delay_seconds'`) == fmt.Sprint(len(names))
 	})
-	w.Eventually(60*time.Second, "all messages are read", func() bool { return w.attribute("ApproximateNumberOfMessages") == "0" })
+	w.Eventually(60*time.Second, "all messages are read", func() bool {
+		return w.attribute("ApproximateNumberOfMessages") == "0"
+	})
 
 	left := map[string]string{
 		"the tables": everything(w.World), "the log": engine.Log(), "notifications": strings.Join(said(), "\n"),
-		"a history": w.PSQL(`SELECT h.* FROM queue q, iasql_history('queue', q.id) h`, `SELECT * FROM iasql_audit_log`, `SELECT * FROM iasql_event_sources`),
+		"a history": w.PSQL(`SELECT h.* FROM queue q, iasql_history('queue', q.id) h`, `SELECT * FROM iasql_audit_log`,
+			`SELECT * FROM iasql_event_sources`),
 	}
 	c := signIn(w.World, engine)
 	for _, path := range []string{"/", "/activity?show=drift", "/activity?show=changes", "/batches/pending?preview=1"} {
@@ -122,14 +137,18 @@ func TestEventsLeaveNoSecrets(t *testing.T) {
 				t.Errorf("%s: %q: %q", where, secret, text[max(0, at-200):min(len(text), at+100)])
 			}
 		}
-		if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }) || strings.ContainsAny(text, "\u2028\u202e") {
+		if strings.ContainsFunc(text, func(r rune) bool {
+			return r != '\n' && r != '\t' && unicode.IsControl(r)
+		}) || strings.ContainsAny(text, "\u2028\u202e") {
 			t.Errorf("%s: there are control characters", where)
 		}
-		if strings.HasPrefix(where, "page") && (strings.Contains(text, "<script>window") || strings.Contains(text, "<img src=x")) {
+		if strings.HasPrefix(where, "page") &&
+			(strings.Contains(text, "<script>window") || strings.Contains(text, "<img src=x")) {
 			t.Errorf("%s: there is a script:\n%s", where, text)
 		}
 	}
-	if !strings.Contains(left["a history"], "https://********@example.com/") || !strings.Contains(left["notifications"], `"session": "ana@example.com"`) {
+	if !strings.Contains(left["a history"], "https://********@example.com/") ||
+		!strings.Contains(left["notifications"], `"session": "ana@example.com"`) {
 		t.Errorf("what is no secret is missing:\n%s", left["notifications"])
 	}
 	if got := w.Admin(`SELECT max(octet_length(actor)) <= 2048, max(octet_length(actor_session)) <= 300, max(octet_length(user_agent)) <= 500, max(octet_length(source_address)) <= 300 FROM iasql_audit_log`); got != "t|t|t|t" {

@@ -27,8 +27,10 @@ func TestTrail(t *testing.T) {
 	put := func(name string, content []byte) {
 		t.Helper()
 		now := time.Now().UTC()
-		key := fmt.Sprintf("all/AWSLogs/%s/CloudTrail/us-east-1/%s%s_CloudTrail_us-east-1_%s_%s.json.gz", w.AWS.ID, now.Format("2006/01/02/"), w.AWS.ID, now.Format("20060102T1504Z"), name)
-		if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
+		key := fmt.Sprintf("all/AWSLogs/%s/CloudTrail/us-east-1/%s%s_CloudTrail_us-east-1_%s_%s.json.gz", w.AWS.ID,
+			now.Format("2006/01/02/"), w.AWS.ID, now.Format("20060102T1504Z"), name)
+		if _, err := client.PutObject(t.Context(),
+			&s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,15 +60,20 @@ func TestTrail(t *testing.T) {
 		return w.Admin(`SELECT count(*) FROM iasql_internal.event_source WHERE answered IS NOT NULL`) == "1"
 	})
 	w.CLI("ec2", "create-tags", "--resources", id, "--tags", "Key=a,Value=1")
-	tagged := w.event("ec2.amazonaws.com", "CreateTags", fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}}`, id), "null")
+	tagged := w.event("ec2.amazonaws.com", "CreateTags",
+		fmt.Sprintf(`{"resourcesSet": {"items": [{"resourceId": %q}]}}`, id), "null")
 	w.PSQL(`SELECT iasql_sync_now()`)
 	if got := w.PSQL(`SELECT tags ->> 'a' FROM vpc`); got != "1" {
 		t.Fatalf("the tag is %q", got)
 	}
 	put("garbage", []byte("no file of CloudTrail"))
-	put("good", records(tagged, w.event("s3.amazonaws.com", "GetObject", "{}", "null", func(d map[string]any) { d["readOnly"] = true })))
+	put("good", records(tagged, w.event("s3.amazonaws.com", "GetObject", "{}", "null", func(d map[string]any) {
+		d["readOnly"] = true
+	})))
 	w.PSQL(`UPDATE aws_event_source SET is_enabled = false`)
-	w.Eventually(20*time.Second, "it is read no more", func() bool { return w.Admin(`SELECT count(*) FROM iasql_internal.event_source`) == "0" })
+	w.Eventually(20*time.Second, "it is read no more", func() bool {
+		return w.Admin(`SELECT count(*) FROM iasql_internal.event_source`) == "0"
+	})
 	w.PSQL(`UPDATE aws_event_source SET is_enabled = true`)
 	w.Eventually(30*time.Second, "the author is known", func() bool {
 		return w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name = 'vpc' AND change_type = 'UPDATE' AND actor_session = 'ana@example.com'`) == "1"

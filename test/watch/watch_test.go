@@ -47,18 +47,24 @@ func (w *world) addSource() {
 func (w *world) event(source, name, request, response string, change ...func(detail map[string]any)) string {
 	now := time.Now().UTC().Format(time.RFC3339)
 	detail := map[string]any{
-		"eventVersion": "1.11", "eventTime": now, "eventSource": source, "eventName": name, "awsRegion": "us-east-1", "sourceIPAddress": "192.0.2.10",
-		"userAgent": "aws-cli/2.15.0", "requestID": uuid.NewString(), "eventID": uuid.NewString(), "readOnly": false, "eventType": "AwsApiCall",
+		"eventVersion": "1.11", "eventTime": now, "eventSource": source, "eventName": name, "awsRegion": "us-east-1",
+		"sourceIPAddress": "192.0.2.10",
+		"userAgent":       "aws-cli/2.15.0", "requestID": uuid.NewString(), "eventID": uuid.NewString(),
+		"readOnly":        false,
+		"eventType":       "AwsApiCall",
 		"managementEvent": true, "recipientAccountId": w.AWS.ID, "eventCategory": "Management",
 		"requestParameters": json.RawMessage(request), "responseElements": json.RawMessage(response),
-		"userIdentity": map[string]any{"type": "AssumedRole", "principalId": "AROAIDPPEZS35WEXAMPLE:ana@example.com", "arn": fmt.Sprintf(ana, w.AWS.ID), "accountId": w.AWS.ID,
+		"userIdentity": map[string]any{"type": "AssumedRole", "principalId": "AROAIDPPEZS35WEXAMPLE:ana@example.com",
+			"arn": fmt.Sprintf(ana, w.AWS.ID), "accountId": w.AWS.ID,
 			"sessionContext": map[string]any{"sessionIssuer": map[string]any{"type": "Role", "userName": "Admin"}}},
 	}
 	for _, f := range change {
 		f(detail)
 	}
-	body, err := json.Marshal(map[string]any{"version": "0", "id": uuid.NewString(), "detail-type": "AWS API Call via CloudTrail", "source": "aws.ec2",
-		"account": detail["recipientAccountId"], "time": now, "region": detail["awsRegion"], "resources": []string{}, "detail": detail})
+	body, err := json.Marshal(map[string]any{"version": "0", "id": uuid.NewString(),
+		"detail-type": "AWS API Call via CloudTrail", "source": "aws.ec2",
+		"account": detail["recipientAccountId"], "time": now, "region": detail["awsRegion"], "resources": []string{},
+		"detail": detail})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -85,19 +91,27 @@ func TestWhoDidIt(t *testing.T) {
 	id := w.PSQL(`SELECT vpc_id FROM vpc`)
 
 	w.CLI("ec2", "modify-vpc-attribute", "--vpc-id", id, "--enable-dns-hostnames", `{"Value":false}`)
-	w.send(w.event("ec2.amazonaws.com", "ModifyVpcAttribute", fmt.Sprintf(`{"vpcId": %q, "enableDnsHostnames": {"value": false}}`, id), `{"_return": true}`))
-	w.Eventually(10*time.Second, "the change is in the table", func() bool { return w.PSQL(`SELECT enable_dns_hostnames FROM vpc`) == "f" })
+	w.send(w.event("ec2.amazonaws.com", "ModifyVpcAttribute",
+		fmt.Sprintf(`{"vpcId": %q, "enableDnsHostnames": {"value": false}}`, id), `{"_return": true}`))
+	w.Eventually(10*time.Second, "the change is in the table", func() bool {
+		return w.PSQL(`SELECT enable_dns_hostnames FROM vpc`) == "f"
+	})
 	said := w.PSQL(`SELECT concat_ws('|', actor, actor_session, source_address, user_agent, also IS NULL) FROM iasql_audit_log WHERE table_name = 'vpc' AND change_type = 'UPDATE'`)
 	if want := fmt.Sprintf(ana, w.AWS.ID) + "|ana@example.com|192.0.2.10|aws-cli/2.15.0|t"; said != want {
 		t.Errorf("it was %s, want %s", said, want)
 	}
 
 	made := w.CLI("ec2", "create-vpc", "--cidr-block", "10.9.0.0/16")["Vpc"].(map[string]any)["VpcId"].(string)
-	w.send(w.event("ec2.amazonaws.com", "CreateVpc", `{"cidrBlock": "10.9.0.0/16"}`, fmt.Sprintf(`{"vpc": {"vpcId": %q}}`, made)))
-	w.Eventually(10*time.Second, "the new VPC is in the table", func() bool { return w.PSQL(`SELECT count(*) FROM vpc`) == "2" })
+	w.send(w.event("ec2.amazonaws.com", "CreateVpc", `{"cidrBlock": "10.9.0.0/16"}`,
+		fmt.Sprintf(`{"vpc": {"vpcId": %q}}`, made)))
+	w.Eventually(10*time.Second, "the new VPC is in the table", func() bool {
+		return w.PSQL(`SELECT count(*) FROM vpc`) == "2"
+	})
 	w.CLI("ec2", "delete-vpc", "--vpc-id", made)
 	w.send(w.event("ec2.amazonaws.com", "DeleteVpc", fmt.Sprintf(`{"vpcId": %q}`, made), `{"_return": true}`))
-	w.Eventually(10*time.Second, "the deleted VPC is not", func() bool { return w.PSQL(`SELECT count(*) FROM vpc`) == "1" })
+	w.Eventually(10*time.Second, "the deleted VPC is not", func() bool {
+		return w.PSQL(`SELECT count(*) FROM vpc`) == "1"
+	})
 	if got := w.PSQL(`SELECT string_agg(change_type || ' ' || actor_session, ', ' ORDER BY id) FROM iasql_audit_log
 		WHERE table_name = 'vpc' AND origin = 'engine' AND actor IS NOT NULL`); strings.Join(strings.Fields(got), " ") != "UPDATE ana@example.com, INSERT ana@example.com, DELETE ana@example.com" {
 		t.Errorf("the audit log has %s", got)

@@ -21,15 +21,20 @@ var folders = &modules.Table{Name: "folder", Doc: "Folders.", Provider: world, D
 	Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Doc: "Its name."}}}
 
 var (
-	ofFolder = modules.Column{Name: modules.ColumnAccount, Type: modules.TypeText, Required: true, Default: "'desk'", CreateOnly: true, Doc: "The folder.",
+	ofFolder = modules.Column{Name: modules.ColumnAccount, Type: modules.TypeText, Required: true, Default: "'desk'",
+		CreateOnly: true, Doc: "The folder.",
 		References: &modules.Reference{Table: "folder", Key: "name", ByKey: true}}
-	shelves = &modules.Table{Name: "shelf", Doc: "Shelves.", Provider: world, Reach: modules.PerAccount, Creation: modules.ByName,
+	shelves = &modules.Table{Name: "shelf", Doc: "Shelves.", Provider: world, Reach: modules.PerAccount,
+		Creation: modules.ByName,
 		Columns: []modules.Column{ofFolder,
 			{Name: "name", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true, Doc: "Its name."}}}
-	notes = &modules.Table{Name: "note", Doc: "Notes.", Provider: world, Reach: modules.PerAccount, Creation: modules.ByName,
+	notes = &modules.Table{Name: "note", Doc: "Notes.", Provider: world, Reach: modules.PerAccount,
+		Creation: modules.ByName,
 		Columns: []modules.Column{ofFolder,
-			{Name: "title", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true, Doc: "Its title."},
-			{Name: "shelf_id", Type: modules.TypeBigint, Doc: "The shelf.", References: &modules.Reference{Table: "shelf", Key: "name"}},
+			{Name: "title", Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
+				Doc: "Its title."},
+			{Name: "shelf_id", Type: modules.TypeBigint, Doc: "The shelf.",
+				References: &modules.Reference{Table: "shelf", Key: "name"}},
 			{Name: "body", Type: modules.TypeText, Doc: "Its text."},
 			{Name: "pages", Type: modules.TypeInteger, Required: true, Default: "1", Doc: "How many pages."}}}
 )
@@ -42,7 +47,8 @@ type files struct {
 
 func module(root string) *modules.Module {
 	return &modules.Module{Name: "files", Version: 1, Doc: "Folders of files.", Settings: []*modules.Table{folders},
-		Resources: []modules.Resource{files{root, shelves}, files{root, notes}}, Migrations: map[int]string{1: `INSERT INTO public.folder (name) VALUES ('desk')`}}
+		Resources:  []modules.Resource{files{root, shelves}, files{root, notes}},
+		Migrations: map[int]string{1: `INSERT INTO public.folder (name) VALUES ('desk')`}}
 }
 
 func (f files) Table() *modules.Table { return f.table }
@@ -120,13 +126,14 @@ func (f files) Get(_ context.Context, r modules.GetRequest) (all []modules.Obser
 
 func (f files) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
 	key := f.table.Identity()[0]
-	return modules.Row{key: m.Want[key]}, m.Permit.Do(ctx, modules.Call{Service: world, Action: "Create"}, func(modules.Entry) error {
-		err := f.write(f.path(m.Scope, m.Want), m.Want, os.Link)
-		if errors.Is(err, fs.ErrExist) {
-			err = &modules.Error{Class: modules.Exists, Code: "Exists", Message: "there is one", Err: err}
-		}
-		return err
-	})
+	return modules.Row{key: m.Want[key]},
+		m.Permit.Do(ctx, modules.Call{Service: world, Action: "Create"}, func(modules.Entry) error {
+			err := f.write(f.path(m.Scope, m.Want), m.Want, os.Link)
+			if errors.Is(err, fs.ErrExist) {
+				err = &modules.Error{Class: modules.Exists, Code: "Exists", Message: "there is one", Err: err}
+			}
+			return err
+		})
 }
 
 func (f files) Update(ctx context.Context, m modules.Mutation) error {

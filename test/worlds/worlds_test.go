@@ -62,7 +62,8 @@ func (d *desk) serve() (stop func()) {
 	}
 	said := &harness.Buffer{}
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: slog.New(slog.NewTextHandler(said, nil)),
+	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test",
+		Log:      slog.New(slog.NewTextHandler(said, nil)),
 		Registry: func(*pgxpool.Pool) (*modules.Registry, error) { return modules.NewRegistry(module(d.root)) }})
 	if err != nil {
 		cancel()

@@ -90,7 +90,8 @@ func (f *farm) ListBarns(context.Context, *ListBarnsInput, ...func(*farmOptions)
 	return out, nil
 }
 
-func (f *farm) ListAnimals(_ context.Context, in *ListAnimalsInput, _ ...func(*farmOptions)) (*ListAnimalsOutput, error) {
+func (f *farm) ListAnimals(_ context.Context, in *ListAnimalsInput, _ ...func(*farmOptions)) (*ListAnimalsOutput,
+	error) {
 	defer f.took("ListAnimals %s", *in.Barn)()
 	out := &ListAnimalsOutput{}
 	for _, a := range f.animals {
@@ -101,11 +102,14 @@ func (f *farm) ListAnimals(_ context.Context, in *ListAnimalsInput, _ ...func(*f
 	return out, nil
 }
 
-func (f *farm) DescribeAnimals(_ context.Context, in *DescribeAnimalsInput, _ ...func(*farmOptions)) (*DescribeAnimalsOutput, error) {
+func (f *farm) DescribeAnimals(_ context.Context, in *DescribeAnimalsInput,
+	_ ...func(*farmOptions)) (*DescribeAnimalsOutput, error) {
 	defer f.took("DescribeAnimals %s %s", *in.Barn, strings.Join(in.Names, ","))()
 	out := &DescribeAnimalsOutput{}
 	for _, name := range in.Names {
-		at := slices.IndexFunc(f.animals, func(a Animal) bool { return *a.Name == name && *a.BarnArn == barnARN+*in.Barn })
+		at := slices.IndexFunc(f.animals, func(a Animal) bool {
+			return *a.Name == name && *a.BarnArn == barnARN+*in.Barn
+		})
 		switch {
 		case name == "sick":
 			out.Failures = append(out.Failures, name)
@@ -161,7 +165,8 @@ func (f *farm) table(t *testing.T) *declare.Resource {
 		Name: "animal", Doc: "Animals.", Creation: modules.ByTag,
 		Service: declare.Service(func(awssdk.Config, ...func(*farmOptions)) *farm { return f }),
 		Columns: []declare.Column{
-			declare.Ref("barn", "BarnArn", "barn", "name", "Where it is.").In("Barn").As(declare.LastPart("/")).Required().Identity().CreateOnly(),
+			declare.Ref("barn", "BarnArn", "barn", "name",
+				"Where it is.").In("Barn").As(declare.LastPart("/")).Required().Identity().CreateOnly(),
 			declare.Name("name", "Name", "Its name.").As(declare.LastPart("/")),
 			declare.Integer("age", "Age", "How old it is.").First("Changes.Age").OptionalComputed().Initially("1"),
 			declare.Text("mood", "Mood", "How it is.").Computed().Absent(modules.Text("calm")),
@@ -170,12 +175,13 @@ func (f *farm) table(t *testing.T) *declare.Resource {
 		},
 		List: declare.Once(declare.Call((*farm).ListAnimals), "AnimalArns").
 			Within(declare.Once(declare.Call((*farm).ListBarns), "BarnArns"), "", "Barn").Names("name", ""),
-		Get: declare.Batch(declare.Call((*farm).DescribeAnimals, declare.Checked(func(out *DescribeAnimalsOutput) error {
-			if len(out.Failures) > 0 {
-				return &modules.Error{Class: modules.Transient, Code: "Failure", Message: out.Failures[0]}
-			}
-			return nil
-		})), "Names", "name", 2, "Animals").Each("barn"),
+		Get: declare.Batch(declare.Call((*farm).DescribeAnimals,
+			declare.Checked(func(out *DescribeAnimalsOutput) error {
+				if len(out.Failures) > 0 {
+					return &modules.Error{Class: modules.Transient, Code: "Failure", Message: out.Failures[0]}
+				}
+				return nil
+			})), "Names", "name", 2, "Animals").Each("barn"),
 		Create: declare.Call((*farm).CreateAnimal),
 		Updates: []declare.Update{declare.Modify(declare.Call((*farm).Feed), "age").Holding(func(*declare.Step) func() {
 			f.took("hold")()
@@ -194,7 +200,8 @@ func newFarm(names ...string) *farm {
 	f := &farm{}
 	for i, name := range names {
 		barn, name, _ := strings.Cut(name, "/")
-		f.animals = append(f.animals, Animal{BarnArn: awssdk.String(barnARN + barn), Name: &name, Age: awssdk.Int32(int32(i)), Herds: []string{"h" + name}})
+		f.animals = append(f.animals, Animal{BarnArn: awssdk.String(barnARN + barn), Name: &name,
+			Age: awssdk.Int32(int32(i)), Herds: []string{"h" + name}})
 	}
 	return f
 }
@@ -224,12 +231,14 @@ func TestBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "read", aws.Column(rows, "name"), "cat", "cow", "dog")
-	same(t, "calls", f.made(), "DescribeAnimals a cow,dog", "DescribeAnimals a gone", "DescribeAnimals b cat", "DescribeAnimals c cow",
+	same(t, "calls", f.made(), "DescribeAnimals a cow,dog", "DescribeAnimals a gone", "DescribeAnimals b cat",
+		"DescribeAnimals c cow",
 		"GetDiet cat", "GetDiet cow", "GetDiet dog")
 	if _, err := awstest.Get(t.Context(), r, meadow, identities("a/cow", "a/gone")); err != nil {
 		t.Error(err)
 	}
-	same(t, "halves", f.made(), "DescribeAnimals a cow", "DescribeAnimals a cow,gone", "DescribeAnimals a gone", "GetDiet cow")
+	same(t, "halves", f.made(), "DescribeAnimals a cow", "DescribeAnimals a cow,gone", "DescribeAnimals a gone",
+		"GetDiet cow")
 	if rows, err := awstest.Get(t.Context(), r, meadow, identities("a/cow", "a/sick")); err == nil {
 		t.Errorf("what cannot be read is left out of %v", rows)
 	}
@@ -310,10 +319,13 @@ func TestFindCreated(t *testing.T) {
 	f := newFarm("a/cow", "a/dog", "b/cat")
 	f.animals[1].Tags = map[string]string{aws.TokenTag: "mine", "a": "1"}
 	found, err := f.table(t).FindCreated(t.Context(), meadow, []string{"mine", "other"})
-	if err != nil || len(found) != 1 || found["mine"]["diet"] != modules.Text("hay") || found["mine"]["name"] != modules.Text("dog") {
+	if err != nil || len(found) != 1 || found["mine"]["diet"] != modules.Text("hay") ||
+		found["mine"]["name"] != modules.Text("dog") {
 		t.Errorf("found %v, %v", found, err)
 	}
-	same(t, "calls", slices.DeleteFunc(f.made(), func(call string) bool { return !strings.HasPrefix(call, "GetDiet") }), "GetDiet dog")
+	same(t, "calls", slices.DeleteFunc(f.made(), func(call string) bool {
+		return !strings.HasPrefix(call, "GetDiet")
+	}), "GetDiet dog")
 }
 
 func TestHolding(t *testing.T) {

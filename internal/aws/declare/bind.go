@@ -34,7 +34,8 @@ func (b *binding) bind(updates []Update, token string) error {
 	}
 	for i := range b.columns {
 		c := &b.columns[i]
-		if b.list.parent != nil && c.Column.Identity && (c.ofParent || slices.Contains(append(slices.Clone(c.inputs), c.member), b.list.member)) {
+		if b.list.parent != nil && c.Column.Identity &&
+			(c.ofParent || slices.Contains(append(slices.Clone(c.inputs), c.member), b.list.member)) {
 			b.parentKey = c
 		}
 	}
@@ -51,7 +52,8 @@ func (b *binding) bind(updates []Update, token string) error {
 			note("token: %w", err)
 		}
 	}
-	if b.home == nil && b.description.Reach == modules.PerAccount && b.description.Column(modules.ColumnRegion) != nil && !b.description.DefinesRegions {
+	if b.home == nil && b.description.Reach == modules.PerAccount &&
+		b.description.Column(modules.ColumnRegion) != nil && !b.description.DefinesRegions {
 		note("it has regions, and no home")
 	}
 	if b.home != nil && b.description.Reach != modules.PerAccount {
@@ -85,7 +87,8 @@ func (b *binding) bindState(what string, s State) error {
 		known := enumeration(p.leaf)
 		for _, value := range s.Values {
 			if known != nil && !slices.Contains(known, value) {
-				defects = append(defects, fmt.Errorf("%s: column %s: %s has no value %q", what, s.Column, deref(p.leaf).Name(), value))
+				defects = append(defects, fmt.Errorf("%s: column %s: %s has no value %q", what, s.Column,
+					deref(p.leaf).Name(), value))
 			}
 		}
 	}
@@ -181,7 +184,8 @@ func (b *binding) bindGet() error {
 	if g.column != "" && (g.way != byFilter || !slices.Contains(identity, g.column)) {
 		return fmt.Errorf("get: %s is no identity column that a filter is of", g.column)
 	}
-	if g.way != byCall && g.way != byOwn && g.way != byList && g.column == "" && len(identity) != 1 && !(g.way == byNames && b.parentKey != nil && len(identity) == 2) {
+	if g.way != byCall && g.way != byOwn && g.way != byList && g.column == "" && len(identity) != 1 &&
+		!(g.way == byNames && b.parentKey != nil && len(identity) == 2) {
 		return errors.New("get: there is more than one identity column")
 	}
 	switch g.way {
@@ -298,14 +302,16 @@ func (b *binding) bindCreate() error {
 	}
 	for i := range b.columns {
 		if c := &b.columns[i]; c.Column.Identity && c.Column.Computed && b.answered(c, answer.leaf) == nil {
-			defects = append(defects, fmt.Errorf("call %s: its answer does not have the identity column %s", b.create.name, c.Name))
+			defects = append(defects, fmt.Errorf("call %s: its answer does not have the identity column %s",
+				b.create.name, c.Name))
 		}
 	}
 	switch {
 	case b.description.Creation == modules.ByToken && tokenMember(b.create.in) == nil,
 		b.description.Creation == modules.ByTag && b.token != nil && tokenMember(b.create.in) == nil:
 		defects = append(defects, fmt.Errorf("call %s: its input takes no client token", b.create.name))
-	case b.description.Creation == modules.ByTag && b.token == nil && b.tags != nil && !b.tags.tagging.created(b.create.in):
+	case b.description.Creation == modules.ByTag && b.token == nil && b.tags != nil &&
+		!b.tags.tagging.created(b.create.in):
 		defects = append(defects, fmt.Errorf("call %s: its input takes no tags", b.create.name))
 	}
 	return errors.Join(append(defects, b.reachable(b.created))...)
@@ -338,7 +344,8 @@ func (b *binding) answered(c *Column, t reflect.Type) *path {
 
 // tokenMember finds where an input takes a client token.
 func tokenMember(in reflect.Type) *path {
-	for _, name := range []string{"ClientToken", "ClientRequestToken", "IdempotencyToken", "CreationToken", "CallerReference", "CreatorRequestId"} {
+	for _, name := range []string{"ClientToken", "ClientRequestToken", "IdempotencyToken", "CreationToken",
+		"CallerReference", "CreatorRequestId"} {
 		if p, err := resolve(in, name); err == nil && p.leaf == reflect.TypeFor[*string]() {
 			return p
 		}
@@ -385,7 +392,9 @@ func (b *binding) bindUpdates(updates []Update) error {
 		defects = append(defects, b.bindUpdate(u))
 	}
 	if b.tags != nil && !b.updated(modules.ColumnTags) {
-		b.updates = append(b.updates, &update{Update: By(func(ctx context.Context, s *Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags)})
+		b.updates = append(b.updates, &update{Update: By(func(ctx context.Context, s *Step) error {
+			return s.UpdateTags(ctx)
+		}, modules.ColumnTags)})
 	}
 	for i := range b.columns {
 		if c := &b.columns[i]; c.changeable() && !b.updated(c.Name) {
@@ -415,7 +424,8 @@ func (b *binding) bindUpdate(u *update) error {
 	named := len(u.columns) > 0
 	for i := range b.columns {
 		c := &b.columns[i]
-		if c.changeable() && c.tagging == nil && (named && slices.Contains(u.columns, c.Name) || !named && !b.updated(c.Name)) {
+		if c.changeable() && c.tagging == nil &&
+			(named && slices.Contains(u.columns, c.Name) || !named && !b.updated(c.Name)) {
 			defects = append(defects, u.bind(c, named))
 		}
 	}
@@ -457,7 +467,8 @@ func (u *update) bind(c *Column, named bool) error {
 	}
 	u.targets = append(u.targets, target{column: c, path: p})
 	if !u.whole && u.unset == nil && u.name == "" && !c.settlesNull() && len(u.op.edits) == 0 {
-		return fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, OptionalComputed, Required, EmptyIsNull)", c.Name, u.op.name)
+		return fmt.Errorf("column %s: nothing says how %s makes it NULL (Unset, OptionalComputed, Required, "+
+			"EmptyIsNull)", c.Name, u.op.name)
 	}
 	return nil
 }
@@ -478,7 +489,8 @@ func (b *binding) bindMembers(u *update) error {
 
 // settlesNull reports whether it is clear what a change to NULL sends.
 func (c *Column) settlesNull() bool {
-	return c.hasUnset || c.hasUsual || c.Column.OptionalComputed || c.Column.Required || c.Column.EmptyIsNull || c.Column.WriteOnly
+	return c.hasUnset || c.hasUsual || c.Column.OptionalComputed || c.Column.Required || c.Column.EmptyIsNull ||
+		c.Column.WriteOnly
 }
 
 // cutLast takes a path's last name with its index.

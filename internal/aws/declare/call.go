@@ -22,7 +22,8 @@ type service struct {
 
 // Service names the service that a table's calls go to, by the function of the
 // SDK that makes its client.
-func Service[C, O any](build func(awssdk.Config, ...func(*O)) C, options ...func(*O)) *service { //nolint:revive // only ever passed on
+func Service[C, O any](build func(awssdk.Config, ...func(*O)) C,
+	options ...func(*O)) *service { //nolint:revive // only ever passed on
 	return &service{reflect.TypeFor[C](), func(ctx context.Context, c *aws.Clients, scope modules.Scope) (any, error) {
 		return aws.Client(ctx, c, scope, func(cfg awssdk.Config) C { return build(cfg, options...) })
 	}}
@@ -38,7 +39,8 @@ func (s *service) InRegion(region string) *service {
 
 // Client returns the client of a service in a scope, for what is no part of a
 // table: Client(ctx, clients, scope, sqs.NewFromConfig).
-func Client[C, O any](ctx context.Context, c *aws.Clients, scope modules.Scope, build func(awssdk.Config, ...func(*O)) C) (C, error) {
+func Client[C, O any](ctx context.Context, c *aws.Clients, scope modules.Scope,
+	build func(awssdk.Config, ...func(*O)) C) (C, error) {
 	return aws.Client(ctx, c, scope, func(cfg awssdk.Config) C { return build(cfg) })
 }
 
@@ -127,7 +129,9 @@ func From(member, column string) Option { return func(o *Op) { o.from[member] = 
 // Edit has an input edited after the columns have filled it.
 func Edit[In any](do func(ctx context.Context, s *Step, in *In) error) Option {
 	return func(o *Op) {
-		o.edits = append(o.edits, edit{reflect.TypeFor[In](), func(ctx context.Context, s *Step, in any) error { return do(ctx, s, in.(*In)) }})
+		o.edits = append(o.edits, edit{reflect.TypeFor[In](), func(ctx context.Context, s *Step, in any) error {
+			return do(ctx, s, in.(*In))
+		}})
 	}
 }
 
@@ -142,7 +146,9 @@ func Answer(path string) Option { return func(o *Op) { o.answer = path } }
 // is declared by.
 func Convert[X, T any](do func(X) T) Option {
 	return func(o *Op) {
-		o.convert = &conversion{from: reflect.TypeFor[X](), to: reflect.TypeFor[T](), do: func(x any) any { return do(x.(X)) }}
+		o.convert = &conversion{from: reflect.TypeFor[X](), to: reflect.TypeFor[T](), do: func(x any) any {
+			return do(x.(X))
+		}}
 	}
 }
 
@@ -151,7 +157,8 @@ func Convert[X, T any](do func(X) T) Option {
 // volumes those of one kind.
 func Expand[X, T any](do func(X) []T) Option {
 	return func(o *Op) {
-		o.convert = &conversion{from: reflect.TypeFor[X](), to: reflect.TypeFor[T](), several: func(x any) reflect.Value { return reflect.ValueOf(do(x.(X))) }}
+		o.convert = &conversion{from: reflect.TypeFor[X](), to: reflect.TypeFor[T](),
+			several: func(x any) reflect.Value { return reflect.ValueOf(do(x.(X))) }}
 	}
 }
 
@@ -180,7 +187,8 @@ func Heals(text string) Option {
 	return Failed(func(_ context.Context, _ *Step, err error) error {
 		var e *modules.Error
 		if errors.As(err, &e) && e.Class == modules.Invalid && strings.Contains(e.Message, text) {
-			return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter, Err: err}
+			return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message,
+				RetryAfter: e.RetryAfter, Err: err}
 		}
 		return err
 	})

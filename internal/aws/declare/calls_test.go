@@ -60,7 +60,8 @@ func note(c *api, format string, args ...any) {
 func newAPI(cfg awssdk.Config, _ ...func(*options)) *api { return &api{cfg.Region} }
 
 func (c *api) List(context.Context, *ListInput, ...func(*options)) (*ListOutput, error) {
-	return &ListOutput{[]shelf{{Name: awssdk.String("open"), Region: awssdk.String("eu-west-1")}, {Name: awssdk.String("locked"), Region: awssdk.String("us-west-2"), Owner: awssdk.String("rds")}}}, nil
+	return &ListOutput{[]shelf{{Name: awssdk.String("open"), Region: awssdk.String("eu-west-1")},
+		{Name: awssdk.String("locked"), Region: awssdk.String("us-west-2"), Owner: awssdk.String("rds")}}}, nil
 }
 
 func (c *api) Read(_ context.Context, in *ReadInput, _ ...func(*options)) (*ReadOutput, error) {
@@ -109,7 +110,8 @@ func shelves(t *testing.T) *declare.Resource {
 		Name: "shelf", Doc: "Shelves.", Service: declare.Service(newAPI), PerAccount: true, HasRegion: true,
 		Columns: []declare.Column{
 			declare.Name("name", "Name", "Its name."),
-			declare.JSON("policy", "Attributes[Policy]", "Its policy.").EmptyIsNull().From(read).Unset(modules.Text("{}")),
+			declare.JSON("policy", "Attributes[Policy]",
+				"Its policy.").EmptyIsNull().From(read).Unset(modules.Text("{}")),
 			declare.Texts("books", "", "Its books.").In("Books").EmptyIsNull(),
 			declare.JSON("texts", "", "Its texts, by name.").EmptyIsNull().Same(strings.EqualFold),
 			declare.Text("owner", "Owner", "Who owns it.").Computed(),
@@ -127,7 +129,9 @@ func shelves(t *testing.T) *declare.Resource {
 			row["region"] = modules.Text(s.Scope.Region)
 			return nil
 		},
-		Create: declare.Call((*api).Create, declare.Edit(func(context.Context, *declare.Step, *CreateInput) error { return nil })),
+		Create: declare.Call((*api).Create, declare.Edit(func(context.Context, *declare.Step, *CreateInput) error {
+			return nil
+		})),
 		Updates: []declare.Update{
 			declare.Attributes(declare.Call((*api).Set), "AttributeName", "AttributeValue", "policy"),
 			declare.Members("books", declare.Call((*api).Add), declare.Call((*api).Remove), "Book", ""),
@@ -184,10 +188,12 @@ func TestCalls(t *testing.T) {
 	expect("create with an empty list", err, "eu-west-1 create open []")
 
 	had := have.Clone()
-	had["policy"], had["books"], had["texts"] = text(`{"a":1}`), modules.Strings([]string{"a", "b"}), text(`{"a":"x","b":"y","c":"z"}`)
+	had["policy"], had["books"], had["texts"] = text(`{"a":1}`), modules.Strings([]string{"a", "b"}),
+		text(`{"a":"x","b":"y","c":"z"}`)
 	had["tags"] = modules.StringMap(map[string]string{"old": "1"})
 	want = have.Clone()
-	want["books"], want["texts"], want["tags"] = modules.Strings([]string{"b", "c"}), text(`{"a":"X","b":"other"}`), modules.StringMap(map[string]string{"new": "1"})
+	want["books"], want["texts"], want["tags"] = modules.Strings([]string{"b", "c"}), text(`{"a":"X","b":"other"}`),
+		modules.StringMap(map[string]string{"new": "1"})
 	for column, calls := range map[string][]string{
 		"policy": {"eu-west-1 set open Policy={}"},
 		"books":  {"eu-west-1 add open c ", "eu-west-1 remove open a"},
@@ -197,8 +203,10 @@ func TestCalls(t *testing.T) {
 		expect("update "+column, awstest.Update(ctx, r, permit, scope, had, want, []string{column}), calls...)
 	}
 
-	expect("delete", awstest.Delete(ctx, r, permit, scope, have), "eu-west-1 delete open", "eu-west-1 read open", "us-west-2 read locked")
-	err = awstest.Delete(ctx, r, permit, scope, modules.Row{"name": modules.Text("locked"), "region": modules.Text("us-west-2")})
+	expect("delete", awstest.Delete(ctx, r, permit, scope, have), "eu-west-1 delete open", "eu-west-1 read open",
+		"us-west-2 read locked")
+	err = awstest.Delete(ctx, r, permit, scope,
+		modules.Row{"name": modules.Text("locked"), "region": modules.Text("us-west-2")})
 	if modules.ClassOf(err) != modules.Invalid || slices.Contains(log, "us-west-2 delete locked") {
 		t.Errorf("deletes what has an owner by now: %v, %q", err, log)
 	}

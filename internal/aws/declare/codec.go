@@ -183,7 +183,8 @@ func fits(column modules.Type, t reflect.Type) error {
 	case modules.TypeTexts:
 		ok = t.Kind() == reflect.Slice && deref(t.Elem()).Kind() == reflect.String
 	case modules.TypeJSON:
-		ok = t.Kind() == reflect.Struct || t.Kind() == reflect.Slice || t.Kind() == reflect.Map || t.Kind() == reflect.String
+		ok = t.Kind() == reflect.Struct || t.Kind() == reflect.Slice || t.Kind() == reflect.Map ||
+			t.Kind() == reflect.String
 	default:
 		ok = t.Kind() == reflect.String
 	}

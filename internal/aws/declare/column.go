@@ -80,7 +80,8 @@ func ID(name, member, doc string) Column { return Text(name, member, doc).Identi
 // ARN declares the Amazon Resource Name that AWS assigns. Calls may name the
 // object by it: as ResourceArn, and as what In adds.
 func ARN(name, member string) Column {
-	return Text(name, member, "Its Amazon Resource Name (ARN).").Computed().Key().In(member, "ResourceArn", "ResourceARN")
+	return Text(name, member, "Its Amazon Resource Name (ARN).").Computed().Key().In(member, "ResourceArn",
+		"ResourceARN")
 }
 
 // Ref declares a reference to a record of another table, which the API calls by
@@ -115,7 +116,9 @@ func (c Column) Beside(name string, since int, doc string) Column {
 
 // WithARN shows the ARN of a role beside its name; see [Column.Beside].
 func (c Column) WithARN(since int) Column {
-	return c.Beside(strings.TrimSuffix(c.Name, "_name")+"_arn", since, "The ARN of that role, also where there is no record of it: it is gone, or another account's. "+c.Name+" is NULL then.")
+	return c.Beside(strings.TrimSuffix(c.Name, "_name")+"_arn", since,
+		"The ARN of that role, also where there is no record of it: it is gone, or another account's. "+c.Name+
+			" is NULL then.")
 }
 
 // Lasts says that the object goes on to name what the reference names when that is gone: the column is
@@ -319,7 +322,8 @@ func (c Column) Sent(as func(ctx context.Context, s *Step, v modules.Value) (mod
 // too, where it is to have that value.
 func (c Column) Usual(v modules.Value) Column { c.usual, c.hasUsual = v, true; return c }
 
-// Born says what the column of an object is that has just been created, whose creation does not set it. It takes no call
+// Born says what the column of an object is that has just been created, whose creation does not set it. It takes no
+// call
 // to read then.
 func (c Column) Born(v modules.Value) Column { c.born, c.hasBorn = v, true; return c }
 

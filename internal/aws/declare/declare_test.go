@@ -200,7 +200,8 @@ func (z *zoo) CreateCage(_ context.Context, in *CreateCageInput, _ ...func(*opti
 	defer z.mu.Unlock()
 	z.note("CreateCage %s size=%s locked=%s limits=%t", *in.CageName, text(in.Size), text(in.Locked), in.Limits != nil)
 	arn := "arn:zoo:" + *in.CageName
-	z.cages[*in.CageName] = &Cage{CageName: in.CageName, CageArn: &arn, Size: in.Size, Locked: in.Locked, Limits: in.Limits, State: "ready"}
+	z.cages[*in.CageName] = &Cage{CageName: in.CageName, CageArn: &arn, Size: in.Size, Locked: in.Locked,
+		Limits: in.Limits, State: "ready"}
 	z.tags[arn] = in.Tags
 	return &CreateCageOutput{Cage: z.cages[*in.CageName]}, nil
 }
@@ -345,7 +346,8 @@ func TestLife(t *testing.T) {
 
 	get := func() modules.Row {
 		t.Helper()
-		rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}})
+		rows, err := awstest.Get(t.Context(), r, here,
+			[]modules.Row{{"name": modules.Text("a")}, {"name": modules.Text("b")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
@@ -398,7 +400,8 @@ func TestLife(t *testing.T) {
 		t.Errorf("deleting what is gone: %v", err)
 	}
 	z.took()
-	if err := awstest.Delete(t.Context(), r, nil, here, modules.Row{"name": modules.Text("c"), "arn": modules.Text("x"), "state": modules.Text("leaving")}); err != nil {
+	if err := awstest.Delete(t.Context(), r, nil, here,
+		modules.Row{"name": modules.Text("c"), "arn": modules.Text("x"), "state": modules.Text("leaving")}); err != nil {
 		t.Error(err)
 	}
 	expect(t, "deleting what is on its way out", z.took())
@@ -407,7 +410,8 @@ func TestLife(t *testing.T) {
 func (z *zoo) fill(n int) {
 	for i := range n {
 		name, arn := fmt.Sprintf("c%02d", i), fmt.Sprintf("arn:zoo:c%02d", i)
-		z.cages[name] = &Cage{CageName: &name, CageArn: &arn, State: "ready", Locked: awssdk.Bool(false), Size: awssdk.Int32(int32(i))}
+		z.cages[name] = &Cage{CageName: &name, CageArn: &arn, State: "ready", Locked: awssdk.Bool(false),
+			Size: awssdk.Int32(int32(i))}
 		z.tags[arn] = map[string]string{}
 	}
 }
@@ -427,7 +431,9 @@ func TestListingIsComplete(t *testing.T) {
 		t.Errorf("got %d, %v", len(names), err)
 	}
 	stop := fmt.Errorf("enough")
-	if err := awstest.List(t.Context(), r, here, func([]modules.Row) error { return stop }); err != stop { //nolint:errorlint // as it is
+	if err := awstest.List(t.Context(), r, here, func([]modules.Row) error {
+		return stop
+	}); err != stop { //nolint:errorlint // as it is
 		t.Errorf("the error of page became %v", err)
 	}
 }
@@ -491,7 +497,8 @@ func TestNamedOrPrefix(t *testing.T) {
 		slices.Sort(calls)
 		want := []string{"ListCages nil", "ListCages nil", "ListCages nil"}
 		if refusing {
-			want = []string{"ListCages c0", "ListCages c0", "ListCages c0", "ListCages c00", "ListCages c05", "ListCages nil"}
+			want = []string{"ListCages c0", "ListCages c0", "ListCages c0", "ListCages c00", "ListCages c05",
+				"ListCages nil"}
 		}
 		expect(t, fmt.Sprintf("refusing %v: Get", refusing), calls, want...)
 	}
@@ -504,7 +511,8 @@ func TestPortions(t *testing.T) {
 	z.fill(1)
 	r := bind(t, z.table())
 	for _, portion := range []modules.Portion{modules.Everything, modules.JustTags, modules.ButTags} {
-		found, err := r.Get(t.Context(), modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}, Portion: portion})
+		found, err := r.Get(t.Context(),
+			modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}, Portion: portion})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
@@ -523,12 +531,14 @@ func TestTurns(t *testing.T) {
 	z.fill(8)
 	table := z.table()
 	var asked []string
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
-		z.mu.Lock()
-		defer z.mu.Unlock()
-		asked = append(asked, *in.CageName)
-		return nil
-	})))
+	table.Columns[5] = Texts("food", "Food",
+		"What is fed.").Computed().From(Call((*zoo).GetFood,
+		Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+			z.mu.Lock()
+			defer z.mu.Unlock()
+			asked = append(asked, *in.CageName)
+			return nil
+		})))
 	r := bind(t, table)
 	if !r.InTurn() {
 		t.Fatal("objects of which calls of their own are made have no turns")
@@ -550,7 +560,8 @@ func TestTurns(t *testing.T) {
 	if asked = slices.Compact(asked); !slices.Equal(asked, []string{"c03"}) {
 		t.Errorf("asked what is fed in %q", asked)
 	}
-	if rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("c04")}}); err != nil || len(rows) != 1 || rows[0]["food"].IsNull() {
+	if rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("c04")}}); err != nil ||
+		len(rows) != 1 || rows[0]["food"].IsNull() {
 		t.Errorf("what is asked for by name has no turns: got %v, %v", rows, err)
 	}
 }
@@ -563,8 +574,9 @@ func TestEventMappingsOfPortions(t *testing.T) {
 		got[mapping.Name] = mapping.Portion
 	}
 	want := map[string]modules.Portion{
-		"CreateCage": modules.Everything, "UpdateCage": modules.ButTags, "PutLimits": modules.ButTags, "DeleteLimits": modules.ButTags,
-		"DeleteCage": modules.Everything, "Tag": modules.JustTags, "Untag": modules.JustTags,
+		"CreateCage": modules.Everything, "UpdateCage": modules.ButTags, "PutLimits": modules.ButTags,
+		"DeleteLimits": modules.ButTags,
+		"DeleteCage":   modules.Everything, "Tag": modules.JustTags, "Untag": modules.JustTags,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -577,14 +589,18 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	z := newZoo()
 	z.fill(2)
 	table := z.table()
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Failed(func(context.Context, *Step, error) error { return nil }),
+	table.Columns[5] = Texts("food", "Food",
+		"What is fed.").Computed().From(Call((*zoo).GetFood, Failed(func(context.Context, *Step, error) error {
+		return nil
+	}),
 		Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
 			if *in.CageName == "c01" {
 				return &modules.Error{Class: modules.Denied, Code: "AccessDenied"}
 			}
 			return nil
 		})))
-	if rows, err := awstest.Get(t.Context(), bind(t, table), here, []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}}); err == nil {
+	if rows, err := awstest.Get(t.Context(), bind(t, table), here,
+		[]modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}}); err == nil {
 		t.Errorf("got %v, want an error", rows)
 	}
 }
@@ -615,10 +631,12 @@ func TestPartNotFound(t *testing.T) {
 	z := newZoo()
 	z.fill(3)
 	table := z.table()
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood)) // it does not say None
+	// it does not say None
+	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood))
 	r := bind(t, table)
 	z.cages["c01"].State = "empty"
-	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}, {"name": modules.Text("c02")}}
+	identities := []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")},
+		{"name": modules.Text("c02")}}
 	rows, err := awstest.Get(t.Context(), r, here, identities)
 	if err != nil || len(rows) != 3 {
 		t.Fatalf("got %v, %v, want all", rows, err)
@@ -633,12 +651,14 @@ func TestPartNotFound(t *testing.T) {
 		t.Errorf("got %v, %v, want those that are proven", rows, err)
 	}
 	z.cages["c01"].State = "ready"
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
-		z.mu.Lock()
-		defer z.mu.Unlock()
-		delete(z.cages, "c01") // just after it was listed
-		return nil
-	})))
+	table.Columns[5] = Texts("food", "Food",
+		"What is fed.").Computed().From(Call((*zoo).GetFood,
+		Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+			z.mu.Lock()
+			defer z.mu.Unlock()
+			delete(z.cages, "c01") // just after it was listed
+			return nil
+		})))
 	if rows, err := awstest.Get(t.Context(), bind(t, table), here, identities); err != nil || len(rows) != 2 {
 		t.Errorf("got %v, %v, want what is left", rows, err)
 	}
@@ -653,21 +673,42 @@ func TestDefects(t *testing.T) {
 		spoil func(*Table[Cage])
 		says  string
 	}{
-		"a member that is not there":    {func(t *Table[Cage]) { t.Columns[1] = Integer("size", "Sise", "x").Default("3") }, "column size: path \"Sise\""},
-		"a type that does not fit":      {func(t *Table[Cage]) { t.Columns[1] = Bool("size", "Size", "x").Default("true") }, "column size: member Size"},
-		"a change that nobody makes":    {func(t *Table[Cage]) { t.Updates = t.Updates[:1] }, "column visitors: it can be changed"},
-		"a change to NULL":              {func(t *Table[Cage]) { t.Columns[1] = Integer("size", "Size", "x") }, "column size: nothing says how UpdateCage makes it NULL"},
-		"a column that no call sends":   {func(t *Table[Cage]) { t.Columns = append(t.Columns, Text("extra", "", "x").CreateOnly()) }, "column extra: no call sends it"},
-		"a call that names no object":   {func(t *Table[Cage]) { t.Delete = Call((*zoo).ListCages) }, "no key of the table is in its input"},
-		"a listing of something else":   {func(t *Table[Cage]) { t.List = Pages(newCagePages, "NextToken") }, "NextToken is no list"},
-		"a template of another call":    {func(t *Table[Cage]) { t.Create = Call((*zoo).CreateCage, With(&TagInput{})) }, "call CreateCage: its input is"},
-		"a column that is not there":    {func(t *Table[Cage]) { t.Delete = Call((*zoo).DeleteCage, From("CageArn", "ar")) }, "there is no column ar"},
-		"a creation without its answer": {func(t *Table[Cage]) { t.Create = Call((*zoo).CreateCage, Answer("Cgae")) }, "has no member Cgae"},
-		"no way to read":                {func(t *Table[Cage]) { t.Get = nil }, "service, list and get are required"},
+		"a member that is not there": {func(t *Table[Cage]) {
+			t.Columns[1] = Integer("size", "Sise", "x").Default("3")
+		}, "column size: path \"Sise\""},
+		"a type that does not fit": {func(t *Table[Cage]) {
+			t.Columns[1] = Bool("size", "Size", "x").Default("true")
+		}, "column size: member Size"},
+		"a change that nobody makes": {func(t *Table[Cage]) {
+			t.Updates = t.Updates[:1]
+		}, "column visitors: it can be changed"},
+		"a change to NULL": {func(t *Table[Cage]) {
+			t.Columns[1] = Integer("size", "Size", "x")
+		}, "column size: nothing says how UpdateCage makes it NULL"},
+		"a column that no call sends": {func(t *Table[Cage]) {
+			t.Columns = append(t.Columns, Text("extra", "", "x").CreateOnly())
+		}, "column extra: no call sends it"},
+		"a call that names no object": {func(t *Table[Cage]) {
+			t.Delete = Call((*zoo).ListCages)
+		}, "no key of the table is in its input"},
+		"a listing of something else": {func(t *Table[Cage]) {
+			t.List = Pages(newCagePages, "NextToken")
+		}, "NextToken is no list"},
+		"a template of another call": {func(t *Table[Cage]) {
+			t.Create = Call((*zoo).CreateCage, With(&TagInput{}))
+		}, "call CreateCage: its input is"},
+		"a column that is not there": {func(t *Table[Cage]) {
+			t.Delete = Call((*zoo).DeleteCage, From("CageArn", "ar"))
+		}, "there is no column ar"},
+		"a creation without its answer": {func(t *Table[Cage]) {
+			t.Create = Call((*zoo).CreateCage, Answer("Cgae"))
+		}, "has no member Cgae"},
+		"no way to read": {func(t *Table[Cage]) { t.Get = nil }, "service, list and get are required"},
 	} {
 		table := z.table()
 		c.spoil(&table)
-		if err := New(nil, table).Validate(); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "table cage") {
+		if err := New(nil, table).Validate(); err == nil || !strings.Contains(err.Error(), c.says) ||
+			!strings.Contains(err.Error(), "table cage") {
 			t.Errorf("%s: got %v, want an error that says %q", name, err, c.says)
 		}
 	}
@@ -688,7 +729,8 @@ func TestConcurrency(t *testing.T) {
 				t.Error(err)
 			}
 			have := modules.Row{"name": modules.Text(name), "size": modules.Int(0)}
-			if err := awstest.Update(t.Context(), r, nil, here, have, modules.Row{"size": modules.Int(i)}, []string{"size"}); err != nil {
+			if err := awstest.Update(t.Context(), r, nil, here, have, modules.Row{"size": modules.Int(i)},
+				[]string{"size"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -702,7 +744,8 @@ func TestOneWay(t *testing.T) {
 		from, to string
 		newer    bool
 	}{
-		{"16.4", "16.10", true}, {"16.10", "16.4", false}, {"16.4", "16.4", false}, {"8.0.mysql_aurora.3.04.1", "8.0.mysql_aurora.3.05.2", true},
+		{"16.4", "16.10", true}, {"16.10", "16.4", false}, {"16.4", "16.4", false},
+		{"8.0.mysql_aurora.3.04.1", "8.0.mysql_aurora.3.05.2", true},
 		{"19.0.0.0.ru-2024-01.rur-2024-01.r1", "19.0.0.0.ru-2024-04.rur-2024-04.r1", true}, {"1.33", "1.32", false},
 	} {
 		if Newer(c.from, c.to) != c.newer {
@@ -722,21 +765,25 @@ func TestJustCreated(t *testing.T) {
 		sent modules.Row
 		food int // calls
 	}{
-		"nothing written since": {modules.Row{"name": modules.Text("c00"), "food": modules.Null, "tags": modules.Null}, 0},
-		"written since":         {modules.Row{"name": modules.Text("c00"), "tags": modules.Null}, 1},
-		"not just created":      {nil, 1},
+		"nothing written since": {modules.Row{"name": modules.Text("c00"), "food": modules.Null, "tags": modules.Null},
+			0},
+		"written since":    {modules.Row{"name": modules.Text("c00"), "tags": modules.Null}, 1},
+		"not just created": {nil, 1},
 	} {
 		z := newZoo()
 		z.fill(1)
 		var asked atomic.Int64
 		table := z.table()
-		table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(context.Context, *Step, *GetFoodInput) error {
-			asked.Add(1)
-			return nil
-		}))).Born(modules.Strings([]string{"milk"}))
+		table.Columns[5] = Texts("food", "Food",
+			"What is fed.").Computed().From(Call((*zoo).GetFood,
+			Edit(func(context.Context, *Step, *GetFoodInput) error {
+				asked.Add(1)
+				return nil
+			}))).Born(modules.Strings([]string{"milk"}))
 		r := bind(t, table)
-		found, err := r.Get(t.Context(), modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}},
-			Created: func(modules.Row) (modules.Row, bool) { return c.sent, c.sent != nil }})
+		found, err := r.Get(t.Context(),
+			modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}},
+				Created: func(modules.Row) (modules.Row, bool) { return c.sent, c.sent != nil }})
 		if err != nil || len(found) != 1 {
 			t.Fatal(what, found, err)
 		}

@@ -19,9 +19,12 @@ func (b *binding) mappings(declared []modules.EventMapping, kind string) []modul
 	add := func(t modules.EventMapping) {
 		t.Source = source
 		t.Name = aws.EventName(source, modules.Operation(t.Name))
-		if slices.ContainsFunc(declared, func(d modules.EventMapping) bool { return d.Source == t.Source && d.Name == t.Name }) || aws.IsRead(t.Name) {
+		if slices.ContainsFunc(declared, func(d modules.EventMapping) bool {
+			return d.Source == t.Source && d.Name == t.Name
+		}) || aws.IsRead(t.Name) {
 			for i := range declared {
-				if d := &mappings[i]; d.Source == t.Source && d.Name == t.Name && d.Portion == modules.Everything && t.Portion == modules.ButTags {
+				if d := &mappings[i]; d.Source == t.Source && d.Name == t.Name && d.Portion == modules.Everything &&
+					t.Portion == modules.ButTags {
 					d.Portion = t.Portion // where it names objects is declared, and what it changes is known
 				}
 			}
@@ -49,7 +52,9 @@ func (b *binding) mappings(declared []modules.EventMapping, kind string) []modul
 		for _, op := range []*Op{u.op, u.unset} {
 			if op != nil {
 				t := b.names(op)
-				if _, tags := op.in.FieldByNameFunc(func(member string) bool { return strings.Contains(member, "Tag") }); !tags {
+				if _, tags := op.in.FieldByNameFunc(func(member string) bool {
+					return strings.Contains(member, "Tag")
+				}); !tags {
 					t.Portion = modules.ButTags
 				}
 				add(t)
@@ -128,7 +133,9 @@ func (b *binding) tagged(kind string) []modules.EventMapping {
 	if g.kind != "" {
 		var mappings []modules.EventMapping
 		for _, name := range []string{"CreateTags", "DeleteTags"} {
-			mappings = append(mappings, modules.EventMapping{Name: name, Portion: modules.JustTags, At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner, Prefix: ec2Prefixes[g.kind]})
+			mappings = append(mappings, modules.EventMapping{Name: name, Portion: modules.JustTags,
+				At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner,
+				Prefix: ec2Prefixes[g.kind]})
 		}
 		return mappings
 	}
@@ -139,7 +146,8 @@ func (b *binding) tagged(kind string) []modules.EventMapping {
 		}
 		t := b.names(op)
 		t.Portion = modules.JustTags
-		if len(t.At) > 0 && (t.Column == aws.ColumnARN || b.description.Identity()[0] == aws.ColumnARN || strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
+		if len(t.At) > 0 && (t.Column == aws.ColumnARN || b.description.Identity()[0] == aws.ColumnARN ||
+			strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
 			t.Prefix = kind
 		}
 		mappings = append(mappings, t)
@@ -189,9 +197,14 @@ func recorded(root, path string) string {
 func InstanceEventMappings() []modules.EventMapping {
 	return modules.EventMappings("ec2.amazonaws.com",
 		modules.Response("instancesSet.instanceId", "RunInstances"),
-		modules.Request("instancesSet.instanceId", "TerminateInstances", "StartInstances", "StopInstances", "RebootInstances", "MonitorInstances", "UnmonitorInstances"),
-		modules.Request("instanceId", "ModifyInstanceAttribute", "ResetInstanceAttribute", "ModifyInstanceMetadataOptions", "ModifyInstanceMaintenanceOptions", "ModifyInstancePlacement", "ModifyInstanceCapacityReservationAttributes", "ModifyInstanceCpuOptions", "AssociateIamInstanceProfile", "AssociateAddress", "AttachNetworkInterface", "AttachVolume", "DetachVolume"),
-		modules.Response("iamInstanceProfileAssociation.instanceId", "ReplaceIamInstanceProfileAssociation", "DisassociateIamInstanceProfile"),
+		modules.Request("instancesSet.instanceId", "TerminateInstances", "StartInstances", "StopInstances",
+			"RebootInstances", "MonitorInstances", "UnmonitorInstances"),
+		modules.Request("instanceId", "ModifyInstanceAttribute", "ResetInstanceAttribute",
+			"ModifyInstanceMetadataOptions", "ModifyInstanceMaintenanceOptions", "ModifyInstancePlacement",
+			"ModifyInstanceCapacityReservationAttributes", "ModifyInstanceCpuOptions", "AssociateIamInstanceProfile",
+			"AssociateAddress", "AttachNetworkInterface", "AttachVolume", "DetachVolume"),
+		modules.Response("iamInstanceProfileAssociation.instanceId", "ReplaceIamInstanceProfileAssociation",
+			"DisassociateIamInstanceProfile"),
 		modules.Request("instanceCreditSpecifications.instanceId", "ModifyInstanceCreditSpecification"),
 		modules.Unnamed("DisassociateAddress", "DetachNetworkInterface", "ModifyNetworkInterfaceAttribute"),
 	)

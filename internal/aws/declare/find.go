@@ -51,7 +51,8 @@ func Find[T any](ctx context.Context, from Source, l *Listing, filter string, va
 // among returns what a filter lets through of a whole listing, which other tables of
 // the cycle need as well and which is remembered for them. It is false where nothing
 // is remembered, and where the listing is too long for that.
-func among[T any](ctx context.Context, from Source, l *Listing, filter string, values []string) (found []T, ok bool, err error) {
+func among[T any](ctx context.Context, from Source, l *Listing, filter string, values []string) (found []T, ok bool,
+	err error) {
 	memo, member := from.Memo, l.local[filter]
 	if memo == nil || member == "" || from.Client == nil || l.parent != nil || l.by != nil || len(values) == 0 {
 		return nil, false, nil
@@ -65,7 +66,9 @@ func among[T any](ctx context.Context, from Source, l *Listing, filter string, v
 		return nil, false, nil
 	}
 	if _, known := memo.Get(whole); !known {
-		if err := l.one(ctx, from.step(), l.start(), func(reflect.Value) error { return errOnePage }); err != nil && !errors.Is(err, errOnePage) {
+		if err := l.one(ctx, from.step(), l.start(), func(reflect.Value) error {
+			return errOnePage
+		}); err != nil && !errors.Is(err, errOnePage) {
 			return nil, false, err
 		}
 		if _, known = memo.Get(whole); !known {

@@ -42,10 +42,11 @@ const (
 // GetBy reads objects in a way of the module's own. What it leaves out is proven
 // not to exist. Those of identities have the identity columns, nothing else.
 func GetBy[T any](get func(ctx context.Context, s *Step, identities []modules.Row) ([]T, error)) *Getting {
-	return &Getting{way: byOwn, found: reflect.TypeFor[T](), by: func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error) {
-		objects, err := get(ctx, s, identities)
-		return reflect.ValueOf(objects), err
-	}}
+	return &Getting{way: byOwn, found: reflect.TypeFor[T](),
+		by: func(ctx context.Context, s *Step, identities []modules.Row) (reflect.Value, error) {
+			objects, err := get(ctx, s, identities)
+			return reflect.ValueOf(objects), err
+		}}
 }
 
 // GetEach is [GetBy] for what is read, or only named, one by one: of what is
@@ -63,7 +64,8 @@ func GetEach[T any](get func(ctx context.Context, s *Step, identity modules.Row)
 
 // ReadEach reads one thing for each item, several at a time. What is not there is
 // left out.
-func ReadEach[X, T any](ctx context.Context, s *Step, items []X, read func(ctx context.Context, item X) (T, error)) ([]T, error) {
+func ReadEach[X, T any](ctx context.Context, s *Step, items []X,
+	read func(ctx context.Context, item X) (T, error)) ([]T, error) {
 	found := make([]*T, len(items))
 	err := aws.Each(ctx, aws.Breadth, indexes(len(items)), func(ctx context.Context, i int) error {
 		one, err := read(ctx, items[i])
@@ -92,7 +94,8 @@ func ReadEach[X, T any](ctx context.Context, s *Step, items []X, read func(ctx c
 func One(op *Op, answer string) *Getting { return &Getting{Op: op, way: byCall, answer: answer} }
 
 // Told has [One] make no call for an object that has just been created: object returns what the call would answer, of
-// what the creation was told and has answered, nil where that does not tell. Other calls for the object say whether it is to be seen yet.
+// what the creation was told and has answered, nil where that does not tell. Other calls for the object say whether it
+// is to be seen yet.
 func Told[T any](g *Getting, object func(created modules.Row) *T) *Getting {
 	g.told = func(created modules.Row) any {
 		if o := object(created); o != nil {
@@ -161,7 +164,8 @@ func (r *Resource) read(ctx context.Context, s *Step, identities []modules.Row) 
 		if err != nil {
 			return nil, err
 		}
-		return r.complete(ctx, s.half(), new(Op).objects(objects), func(int) string { return "" }) // which are what the table is declared by
+		// which are what the table is declared by
+		return r.complete(ctx, s.half(), new(Op).objects(objects), func(int) string { return "" })
 	case byCall:
 		return r.readEach(ctx, s, identities)
 	case byList:
@@ -316,7 +320,8 @@ func (r *Resource) readNamed(ctx context.Context, s *Step, identities []modules.
 
 // readBatches asks the listing for names. Where it fails because of one that is
 // not there, it is asked for halves.
-func (r *Resource) readBatches(ctx context.Context, s *Step, template reflect.Value, names []string, size int) ([]*found, error) {
+func (r *Resource) readBatches(ctx context.Context, s *Step, template reflect.Value, names []string,
+	size int) ([]*found, error) {
 	var all []*found
 	p, _ := resolve(r.list.in, r.get.member)
 	for some := range slices.Chunk(names, size) {

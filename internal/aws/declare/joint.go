@@ -156,7 +156,8 @@ func (j *Joint[K, In, Out]) send(of K, some []*request[In, Out]) error {
 	return err
 }
 
-func (j *Joint[K, In, Out]) sendBy(one *request[In, Out], permit *modules.Permit, of K, ins []In) ([]Result[Out], error) {
+func (j *Joint[K, In, Out]) sendBy(one *request[In, Out], permit *modules.Permit, of K,
+	ins []In) ([]Result[Out], error) {
 	s, err := one.step.permitted(one.ctx, permit)
 	if err != nil {
 		return nil, err

@@ -12,13 +12,17 @@ import (
 	"iasql/internal/modules"
 )
 
-// KeepSecret puts a secret that AWS tells once, and that no table may hold (R16), into a new SecureString of the Parameter
+// KeepSecret puts a secret that AWS tells once, and that no table may hold (R16), into a new SecureString of the
+// Parameter
 // Store, as CloudFormation does with a private key (page AWS::EC2::KeyPair of its user guide). If that
 // fails, undo is called, since nobody would ever know the secret; it is called also when ctx has ended.
-func KeepSecret(ctx context.Context, c *aws.Clients, scope modules.Scope, name, description, secret string, undo func(context.Context) error) error {
+func KeepSecret(ctx context.Context, c *aws.Clients, scope modules.Scope, name, description, secret string,
+	undo func(context.Context) error) error {
 	client, err := Client(ctx, c, scope, ssm.NewFromConfig)
 	if err == nil {
-		_, err = client.PutParameter(ctx, &ssm.PutParameterInput{Name: &name, Description: &description, Value: &secret, Type: ssmtypes.ParameterTypeSecureString})
+		_, err = client.PutParameter(ctx,
+			&ssm.PutParameterInput{Name: &name, Description: &description, Value: &secret,
+				Type: ssmtypes.ParameterTypeSecureString})
 	}
 	if err == nil {
 		return nil
@@ -30,12 +34,14 @@ func KeepSecret(ctx context.Context, c *aws.Clients, scope modules.Scope, name, 
 	}
 	if failed := undo(context.WithoutCancel(ctx)); failed != nil {
 		why.Class = modules.MayHaveHappened
-		why.Message = fmt.Sprintf("the secret could not be kept as parameter %s (%v), and what it is of could not be deleted again (%v): delete it, nobody knows its secret", name, err, failed)
+		why.Message = fmt.Sprintf("the secret could not be kept as parameter %s (%v), and what it is of could not be "+
+			"deleted again (%v): delete it, nobody knows its secret", name, err, failed)
 		return why
 	}
 	if why.Class == modules.MayHaveHappened {
 		why.Class = modules.Transient // the parameter may be there; what it would be of is not
 	}
-	why.Message = fmt.Sprintf("the secret could not be kept as parameter %s, so that what it is of was deleted again: %v", name, err)
+	why.Message = fmt.Sprintf("the secret could not be kept as parameter %s, so that what it is of was deleted "+
+		"again: %v", name, err)
 	return why
 }

@@ -37,7 +37,8 @@ type name struct{ column, path string }
 
 // Pages lists by one of the SDK's paginators: items is where a page has the
 // objects. Pages(sqs.NewListQueuesPaginator, "QueueUrls").
-func Pages[API, In, PO, Out, O any, P aws.Paginator[Out, O]](paginator func(API, *In, ...func(*PO)) P, items string, options ...Option) *Listing {
+func Pages[API, In, PO, Out, O any, P aws.Paginator[Out, O]](paginator func(API, *In, ...func(*PO)) P, items string,
+	options ...Option) *Listing {
 	o := &Op{in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), from: map[string]string{}}
 	for _, option := range options {
 		option(o)
@@ -96,7 +97,8 @@ func Follow(op *Op, items string) *Listing {
 // tokens are what the API calls the token of the next page, in answers and, by
 // the same place, in inputs.
 var tokens = []struct{ out, in string }{
-	{"NextToken", "NextToken"}, {"NextMarker", "Marker"}, {"Marker", "Marker"}, {"NextPageToken", "PageToken"}, {"Position", "Position"},
+	{"NextToken", "NextToken"}, {"NextMarker", "Marker"}, {"Marker", "Marker"}, {"NextPageToken", "PageToken"},
+	{"Position", "Position"},
 }
 
 // nextToken returns the token of the page after an answer, and the member of the
@@ -189,7 +191,8 @@ func All[T any](ctx context.Context, s *Step, l *Listing) ([]T, error) {
 // each gives what the listing has to page: the members of each page, and the key
 // of the parent they are within. It calls page from several goroutines at once
 // where there are parents.
-func (l *Listing) each(ctx context.Context, s *Step, in reflect.Value, page func(parent string, items reflect.Value) error) error {
+func (l *Listing) each(ctx context.Context, s *Step, in reflect.Value,
+	page func(parent string, items reflect.Value) error) error {
 	if l.by != nil {
 		return l.by(ctx, s, func(items reflect.Value) error { return page("", items) })
 	}
@@ -213,7 +216,8 @@ func (l *Listing) each(ctx context.Context, s *Step, in reflect.Value, page func
 			one := clone(in)
 			member.set(one, reflect.ValueOf(&key))
 			err := l.one(ctx, s, one, func(items reflect.Value) error { return page(key, items) })
-			return s.Skip(modules.Row{"within": modules.Text(key)}, aws.IfExists(err)) // a parent has gone meanwhile, and all within it
+			// a parent has gone meanwhile, and all within it
+			return s.Skip(modules.Row{"within": modules.Text(key)}, aws.IfExists(err))
 		})
 	})
 }
@@ -284,7 +288,8 @@ func (l *Listing) one(ctx context.Context, s *Step, in reflect.Value, page func(
 
 // remembered answers a call as the same call was answered for another table of the cycle,
 // if that was all there is.
-func (l *Listing) remembered(s *Step, in reflect.Value, items *path, next func(context.Context) (any, bool, error)) func(context.Context) (any, bool, error) {
+func (l *Listing) remembered(s *Step, in reflect.Value, items *path,
+	next func(context.Context) (any, bool, error)) func(context.Context) (any, bool, error) {
 	first := true
 	return func(ctx context.Context) (any, bool, error) {
 		asked := first

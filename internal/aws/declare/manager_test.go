@@ -17,11 +17,15 @@ func TestManagerIsRead(t *testing.T) {
 	}
 	r := bind(t, z.table())
 	var listed []modules.Observation
-	err := r.List(t.Context(), modules.ListRequest{Scope: here}, func(page []modules.Observation) error { listed = append(listed, page...); return nil })
+	err := r.List(t.Context(), modules.ListRequest{Scope: here}, func(page []modules.Observation) error {
+		listed = append(listed, page...)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := r.Get(t.Context(), modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}})
+	read, err := r.Get(t.Context(),
+		modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}})
 	if err != nil {
 		t.Fatal(err)
 	}

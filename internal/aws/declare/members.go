@@ -15,7 +15,8 @@ import (
 func RowOf[T any](ctx context.Context, r *Resource, object T) (modules.Row, error) {
 	bare := r.bare(false)
 	bare.row = r.row
-	all, err := bare.complete(ctx, &Step{Clients: r.clients, resource: r}, []reflect.Value{reflect.ValueOf(&object).Elem()}, func(int) string { return "" })
+	all, err := bare.complete(ctx, &Step{Clients: r.clients, resource: r},
+		[]reflect.Value{reflect.ValueOf(&object).Elem()}, func(int) string { return "" })
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -27,7 +28,8 @@ func RowOf[T any](ctx context.Context, r *Resource, object T) (modules.Row, erro
 // them besides. identity names the object of each owner, nil where that does not
 // tell: then all are given. All are where no owners are asked for. Calls of page wait
 // for each other.
-func Objects[T any](ctx context.Context, r *Resource, asked aws.MembersRequest, identity func(key string) modules.Row, page func([]*T) error) error {
+func Objects[T any](ctx context.Context, r *Resource, asked aws.MembersRequest, identity func(key string) modules.Row,
+	page func([]*T) error) error {
 	s, err := r.stepOf(ctx, asked.Scope, asked.Waited)
 	if err != nil {
 		return err
@@ -50,7 +52,8 @@ func Objects[T any](ctx context.Context, r *Resource, asked aws.MembersRequest, 
 		identities[i] = identity(key)
 	}
 	if keys == nil || slices.ContainsFunc(identities, func(row modules.Row) bool { return row == nil }) {
-		if items, err := resolve(r.list.out, r.list.items); r.list.by == nil && err == nil && r.list.yields(items.leaf.Elem(), r.object) == nil {
+		if items, err := resolve(r.list.out, r.list.items); r.list.by == nil && err == nil &&
+			r.list.yields(items.leaf.Elem(), r.object) == nil {
 			list := *r.list // which tells more than names
 			list.names = nil
 			bare.list = &list
@@ -67,7 +70,8 @@ func Objects[T any](ctx context.Context, r *Resource, asked aws.MembersRequest, 
 // Lists is what [aws.Memberships] asks for where the owners of the lists are the
 // objects of a table: list returns that of an object, and identity names the
 // object of an owner, see [Objects].
-func Lists[T any](r *Resource, identity func(owner string) modules.Row, list func(*T) aws.MemberList) func(context.Context, aws.MembersRequest, func([]aws.MemberList) error) error {
+func Lists[T any](r *Resource, identity func(owner string) modules.Row,
+	list func(*T) aws.MemberList) func(context.Context, aws.MembersRequest, func([]aws.MemberList) error) error {
 	return func(ctx context.Context, asked aws.MembersRequest, page func([]aws.MemberList) error) error {
 		return Objects(ctx, r, asked, identity, func(objects []*T) error {
 			var lists []aws.MemberList

@@ -84,7 +84,8 @@ func TestPathRefused(t *testing.T) {
 // Whatever a path says, resolving it ends, and what resolves can be set and
 // read.
 func FuzzPath(f *testing.F) {
-	for _, path := range []string{"Inner.Name", "Attributes[a.b]", "List[].Name", "List[0]", "[", "]", "..", "Inner.", "Pairs[x].y"} {
+	for _, path := range []string{"Inner.Name", "Attributes[a.b]", "List[].Name", "List[0]", "[", "]", "..", "Inner.",
+		"Pairs[x].y"} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -103,7 +104,8 @@ func TestCloneSharesNothing(t *testing.T) {
 	t.Parallel()
 	template := shape{Inner: &inner{}, Attributes: map[string]string{"a": "b"}, List: []inner{{Count: 1}}}
 	copied := clone(reflect.ValueOf(template))
-	for path, x := range map[string]any{"Inner.Name": awssdk.String("x"), "Attributes[c]": "d", "List[0].Count": int32(9)} {
+	for path, x := range map[string]any{"Inner.Name": awssdk.String("x"), "Attributes[c]": "d",
+		"List[0].Count": int32(9)} {
 		p, err := resolve(reflect.TypeFor[shape](), path)
 		if err != nil {
 			t.Fatal(err)

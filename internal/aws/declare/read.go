@@ -23,7 +23,8 @@ type found struct {
 }
 
 // List implements [modules.Resource].
-func (r *Resource) List(ctx context.Context, request modules.ListRequest, page func([]modules.Observation) error) error {
+func (r *Resource) List(ctx context.Context, request modules.ListRequest,
+	page func([]modules.Observation) error) error {
 	s, err := r.stepOf(ctx, request.Scope, request.Waited)
 	if err != nil {
 		return err
@@ -60,7 +61,8 @@ func (r *Resource) Get(ctx context.Context, request modules.GetRequest) ([]modul
 }
 
 // FindCreated implements [modules.Finder].
-func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row, error) {
+func (r *Resource) FindCreated(ctx context.Context, scope modules.Scope, tokens []string) (map[string]modules.Row,
+	error) {
 	s, err := r.step(ctx, scope)
 	if err != nil {
 		return nil, err
@@ -225,7 +227,8 @@ func (r *Resource) atOnce(objects int) int {
 // complete returns objects as rows. What the listing does not have of them is
 // read; one that turns out to have gone since is left out.
 // parent returns the key of what the object of that index is within.
-func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Value, parent func(i int) string) ([]*found, error) {
+func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Value,
+	parent func(i int) string) ([]*found, error) {
 	all := make([]*found, 0, len(objects))
 	for i, object := range objects {
 		if r.gone != nil && r.gone(object) {
@@ -370,7 +373,8 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 // tags, it has those of what there is a record of. What is not asked for ([modules.GetRequest])
 // is unknown. All calls are made at once only where that is worth it: otherwise the one that
 // proves that the object is there comes before the others.
-func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string, atOnce bool) error {
+func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string,
+	atOnce bool) error {
 	known, portion := index != nil && s.Recorded(f.row), s.get.Portion
 	answers := make([]reflect.Value, len(r.apart))
 	told := make([]bool, len(r.apart)) // by the object's creation

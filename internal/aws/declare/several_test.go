@@ -53,13 +53,14 @@ type route struct {
 }
 
 func routes(options ...declare.Option) *declare.Listing {
-	return declare.Pages(ec2.NewDescribeRouteTablesPaginator, "RouteTables", append(options, declare.Expand(func(t ec2types.RouteTable) []route {
-		var all []route
-		for _, r := range t.Routes {
-			all = append(all, route{r, t.RouteTableId})
-		}
-		return all
-	}))...)
+	return declare.Pages(ec2.NewDescribeRouteTablesPaginator, "RouteTables",
+		append(options, declare.Expand(func(t ec2types.RouteTable) []route {
+			var all []route
+			for _, r := range t.Routes {
+				all = append(all, route{r, t.RouteTableId})
+			}
+			return all
+		}))...)
 }
 
 func routeTable(c *aws.Clients, get *declare.Getting) *declare.Resource {
@@ -84,7 +85,8 @@ func tables(form map[string]string) string {
 		return text + "</routeSet></item>"
 	}
 	if form["NextToken"] == "" {
-		return "<routeTableSet>" + table("rtb-1", "10.0.0.0/16", "0.0.0.0/0") + table("rtb-2") + "</routeTableSet><nextToken>two</nextToken>"
+		return "<routeTableSet>" + table("rtb-1", "10.0.0.0/16", "0.0.0.0/0") + table("rtb-2") +
+			"</routeTableSet><nextToken>two</nextToken>"
 	}
 	return "<routeTableSet>" + table("rtb-3", "10.0.0.0/16") + "</routeTableSet>"
 }
@@ -110,7 +112,8 @@ func TestExpand(t *testing.T) {
 		t.Errorf("got %v, %v", some, err)
 	}
 	form := got()[2]
-	if form["Filter.1.Name"] != "route-table-id" || form["Filter.1.Value.1"] != "rtb-1" || form["Filter.1.Value.2"] != "" {
+	if form["Filter.1.Name"] != "route-table-id" || form["Filter.1.Value.1"] != "rtb-1" ||
+		form["Filter.1.Value.2"] != "" {
 		t.Errorf("asked for %v", form)
 	}
 	if err := routeTable(c, declare.EC2Filter("route-table-id").Of("nothing")).Validate(); err == nil {
@@ -139,7 +142,8 @@ func TestFind(t *testing.T) {
 			values[i] = fmt.Sprintf("vpc-%d", i)
 		}
 		before := len(got())
-		found, err := declare.Find[route](t.Context(), declare.Source{Client: client}, routes(), test.filter, slices.Concat(values, values)...)
+		found, err := declare.Find[route](t.Context(), declare.Source{Client: client}, routes(), test.filter,
+			slices.Concat(values, values)...)
 		calls := got()[before:]
 		if err != nil || len(calls) != test.calls || len(found) != 3*test.calls/2 {
 			t.Errorf("%v: found %v, %v by %d calls", test, found, err, len(calls))
@@ -169,9 +173,10 @@ func TestRestate(t *testing.T) {
 			in(declare.Text("prefix_list_id", "PrefixListId", "The other side.").CreateOnly(), "PrefixListId"),
 			in(declare.Text("description", "Description", "What for.").Unset(modules.Text("")), "Description"),
 		},
-		List:     declare.Pages(ec2.NewDescribeSecurityGroupRulesPaginator, "SecurityGroupRules"),
-		Get:      declare.EC2Filter("security-group-rule-id"),
-		Updates:  []declare.Update{declare.Restate(declare.Call((*ec2.Client).ModifySecurityGroupRules), "from_port", "description")},
+		List: declare.Pages(ec2.NewDescribeSecurityGroupRulesPaginator, "SecurityGroupRules"),
+		Get:  declare.EC2Filter("security-group-rule-id"),
+		Updates: []declare.Update{declare.Restate(declare.Call((*ec2.Client).ModifySecurityGroupRules), "from_port",
+			"description")},
 		Creation: modules.ByName,
 	})
 	if err := r.Validate(); err != nil {
@@ -194,7 +199,8 @@ func TestRestate(t *testing.T) {
 		}
 	}
 	slices.Sort(sent)
-	if form["GroupId"] != "sg-1" || !slices.Equal(sent, []string{"Description=", "FromPort=80", "PrefixListId=pl-1", "SecurityGroupRuleId=sgr-1"}) {
+	if form["GroupId"] != "sg-1" ||
+		!slices.Equal(sent, []string{"Description=", "FromPort=80", "PrefixListId=pl-1", "SecurityGroupRuleId=sgr-1"}) {
 		t.Errorf("sent %v", form)
 	}
 }
@@ -206,7 +212,8 @@ func TestGetByIsNotConverted(t *testing.T) {
 	c, _ := fake(t, tables)
 	one := modules.Row{"route_table_id": modules.Text("rtb-9"), "destination": modules.Text("0.0.0.0/0")}
 	r := routeTable(c, declare.GetBy(func(context.Context, *declare.Step, []modules.Row) ([]route, error) {
-		return []route{{ec2types.Route{DestinationCidrBlock: one["destination"].Ptr()}, one["route_table_id"].Ptr()}}, nil
+		return []route{{ec2types.Route{DestinationCidrBlock: one["destination"].Ptr()}, one["route_table_id"].Ptr()}},
+			nil
 	}))
 	if err := r.Validate(); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,9 @@ const skipFinalSnapshot = "skip_final_snapshot"
 // of which AWS takes a snapshot before it deletes them if it is asked to. It is
 // Terraform's name. [Step.FinalSnapshot] goes by it.
 func SkipFinalSnapshot() Column {
-	return Bool(skipFinalSnapshot, "", "Whether deleting or replacing it takes no final snapshot. It has to be set before the row is deleted; AWS does not know of it.").
+	return Bool(skipFinalSnapshot, "",
+		"Whether deleting or replacing it takes no final snapshot. It has to be set before the row is deleted; AWS "+
+			"does not know of it.").
 		Default("false").Local()
 }
 

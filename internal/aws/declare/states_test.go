@@ -21,7 +21,8 @@ func TestForming(t *testing.T) {
 	z := newZoo()
 	table := z.table()
 	table.Forming, table.Failed = In("state", "building"), In("state", "collapsed", "burnt").Because("food")
-	table.Columns = append(slices.Clone(table.Columns), Text("note", "Limits.Note", "A note.").Usual(modules.Text("none")))
+	table.Columns = append(slices.Clone(table.Columns),
+		Text("note", "Limits.Note", "A note.").Usual(modules.Text("none")))
 	table.Updates = append(table.Updates, By(func(context.Context, *Step) error { return nil }, "note"))
 	r := bind(t, table)
 	name, arn := "a", "arn:zoo:a"
@@ -36,7 +37,8 @@ func TestForming(t *testing.T) {
 		return rows[0]
 	}
 	row := get()
-	if got := slices.Sorted(maps.Keys(row)); !slices.Equal(got, []string{"arn", "food", "name", "state"}) || phase(r, row) != modules.Forming {
+	if got := slices.Sorted(maps.Keys(row)); !slices.Equal(got, []string{"arn", "food", "name", "state"}) ||
+		phase(r, row) != modules.Forming {
 		t.Errorf("knows %v of a cage that is being built", got)
 	}
 	cage.Size, cage.Limits = awssdk.Int32(4), &Limits{Note: awssdk.String("none")} // which is said
@@ -45,7 +47,8 @@ func TestForming(t *testing.T) {
 	}
 	cage.State, cage.Limits = "ready", nil
 	row = get()
-	if v, told := row["visitors"]; !told || !v.IsNull() || row["note"] != modules.Text("none") || phase(r, row) == modules.Forming {
+	if v, told := row["visitors"]; !told || !v.IsNull() || row["note"] != modules.Text("none") ||
+		phase(r, row) == modules.Forming {
 		t.Errorf("once it is built: %v", row)
 	}
 	cage.State = "burnt"
@@ -68,14 +71,17 @@ func TestGoing(t *testing.T) {
 	z.fill(2)
 	z.cages["c01"].State = "leaving"
 	table := z.table()
-	table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
-		if *in.CageName == "c01" {
-			return &modules.Error{Class: modules.Dependency, Code: "IncorrectState"}
-		}
-		return nil
-	})))
+	table.Columns[5] = Texts("food", "Food",
+		"What is fed.").Computed().From(Call((*zoo).GetFood,
+		Edit(func(_ context.Context, _ *Step, in *GetFoodInput) error {
+			if *in.CageName == "c01" {
+				return &modules.Error{Class: modules.Dependency, Code: "IncorrectState"}
+			}
+			return nil
+		})))
 	r := bind(t, table)
-	rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}})
+	rows, err := awstest.Get(t.Context(), r, here,
+		[]modules.Row{{"name": modules.Text("c00")}, {"name": modules.Text("c01")}})
 	if err != nil || len(rows) != 2 || phase(r, rows[0]) == phase(r, rows[1]) {
 		t.Fatalf("got %v, %v", rows, err)
 	}
@@ -102,8 +108,11 @@ func TestStatesAreChecked(t *testing.T) {
 	of := z.table()
 	declared := func(going, forming State) error {
 		return New(nil, Table[painted]{
-			Name: "cage", Service: of.Service, Columns: append(slices.Clone(of.Columns), Text("colour", "Colour", "").Computed()),
-			List: Pages(newCagePages, "Cages", Convert(func(c Cage) painted { return painted{Cage: c} })), Get: of.Get, Delete: of.Delete, Going: going, Forming: forming,
+			Name: "cage", Service: of.Service,
+			Columns: append(slices.Clone(of.Columns), Text("colour", "Colour", "").Computed()),
+			List: Pages(newCagePages, "Cages", Convert(func(c Cage) painted {
+				return painted{Cage: c}
+			})), Get: of.Get, Delete: of.Delete, Going: going, Forming: forming,
 			CreateBy: func(context.Context, *Step) (modules.Row, error) { return nil, nil }, Updates: of.Updates,
 		}).Validate()
 	}
@@ -111,7 +120,8 @@ func TestStatesAreChecked(t *testing.T) {
 		t.Error(err)
 	}
 	err := declared(In("colour", "red", "blue"), In("nothing", "red"))
-	if err == nil || !strings.Contains(err.Error(), `going: column colour: colour has no value "blue"`) || !strings.Contains(err.Error(), "forming: there is no column nothing") {
+	if err == nil || !strings.Contains(err.Error(), `going: column colour: colour has no value "blue"`) ||
+		!strings.Contains(err.Error(), "forming: there is no column nothing") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -132,13 +142,16 @@ func TestFinalSnapshot(t *testing.T) {
 		return s.Delete(ctx)
 	}
 	r := bind(t, table)
-	for name, skip := range map[string]modules.Value{"c00": modules.Bool(true), "c01": modules.Bool(false), "c02": modules.Null} {
-		if err := awstest.Delete(t.Context(), r, nil, here, modules.Row{"name": modules.Text(name), "skip_final_snapshot": skip}); err != nil {
+	for name, skip := range map[string]modules.Value{"c00": modules.Bool(true), "c01": modules.Bool(false),
+		"c02": modules.Null} {
+		if err := awstest.Delete(t.Context(), r, nil, here,
+			modules.Row{"name": modules.Text(name), "skip_final_snapshot": skip}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	slices.Sort(taken)
-	if len(taken) != 2 || !regexp.MustCompile(`^c01-final-\d{14}$`).MatchString(taken[0]) || !strings.HasPrefix(taken[1], "c02-final-") {
+	if len(taken) != 2 || !regexp.MustCompile(`^c01-final-\d{14}$`).MatchString(taken[0]) ||
+		!strings.HasPrefix(taken[1], "c02-final-") {
 		t.Errorf("took %v", taken)
 	}
 }

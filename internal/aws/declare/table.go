@@ -87,7 +87,8 @@ type Table[T any] struct {
 	Refuses []Refusal
 	// Protected says why another object must not be deleted, although AWS might do it; see [modules.Observation].
 	Protected func(have modules.Row) string
-	// Spared says why an object is not to be deleted or replaced unless a user deletes its record; see [modules.Observation].
+	// Spared says why an object is not to be deleted or replaced unless a user deletes its record; see
+	// [modules.Observation].
 	Spared func(have modules.Row) string
 }
 
@@ -200,12 +201,16 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	}
 	r := &Resource{clients: c, binding: binding{
 		description: &modules.Table{
-			Name: t.Name, Doc: t.Doc, Provider: aws.Provider, Reach: reach, Columns: columns(plain...), Checks: t.Checks, Uniques: t.Uniques,
-			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions, DestroyBeforeCreate: t.DestroyBeforeCreate, HoldsData: t.HoldsData, Made: t.Made,
+			Name: t.Name, Doc: t.Doc, Provider: aws.Provider, Reach: reach, Columns: columns(plain...),
+			Checks: t.Checks, Uniques: t.Uniques,
+			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions,
+			DestroyBeforeCreate: t.DestroyBeforeCreate, HoldsData: t.HoldsData, Made: t.Made,
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
 		list: t.List, get: t.Get, keys: map[*Op][]target{},
-		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread, going: t.Going, forming: t.Forming, unready: t.Unready, failed: t.Failed, refuses: t.Refuses, protected: t.Protected, spared: t.Spared,
+		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread,
+		going: t.Going, forming: t.Forming, unready: t.Unready, failed: t.Failed, refuses: t.Refuses,
+		protected: t.Protected, spared: t.Spared,
 	}}
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }
@@ -230,12 +235,14 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		}
 	}
 	if r.defects = r.bind(t.Updates, t.Token); r.defects == nil {
-		r.description.EventMappings, r.description.GlobalName = r.mappings(t.EventMappings, t.Kind), aws.ARNColumn(r.description)
+		r.description.EventMappings, r.description.GlobalName = r.mappings(t.EventMappings, t.Kind),
+			aws.ARNColumn(r.description)
 	}
 	return r
 }
 
-func each[T any](ctx context.Context, s *Step, all []*found, fill func(context.Context, *Step, []*T, []modules.Row) error) error {
+func each[T any](ctx context.Context, s *Step, all []*found,
+	fill func(context.Context, *Step, []*T, []modules.Row) error) error {
 	objects := make([]*T, len(all))
 	for i, f := range all {
 		objects[i] = pointer[T](f.object)

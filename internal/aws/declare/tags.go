@@ -29,7 +29,8 @@ type tagging struct {
 
 // together says how the tags of many objects are read that have records already.
 type together struct {
-	read func(c *aws.Clients, ctx context.Context, scope modules.Scope, kind string) (map[string]map[string]string, error)
+	read func(c *aws.Clients, ctx context.Context, scope modules.Scope, kind string) (map[string]map[string]string,
+		error)
 	kind string // of objects, as the Resource Groups Tagging API calls them
 	arn  string // column by which they are named there
 }
@@ -69,21 +70,25 @@ func TagsBy(member string, set, remove *Op) Column {
 // with the token of its creation, if there is one. Objects that get, or lose, the same
 // tags at the same time do so by one call.
 func EC2Tags(kind ec2types.ResourceType) Column {
-	set := sameTags("CreateTags", func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
+	set := sameTags("CreateTags", func(ctx context.Context, client *ec2.Client, resources []string,
+		tags []ec2types.Tag) error {
 		_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: tags})
 		return err
 	})
-	remove := sameTags("DeleteTags", func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
-		_, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags})
-		return err
-	})
+	remove := sameTags("DeleteTags",
+		func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error {
+			_, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: resources, Tags: tags})
+			return err
+		})
 	c := TagsBy("Tags",
-		Call((*ec2.Client).CreateTags, Jointly(func(ctx context.Context, s *Step, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
-			return &ec2.CreateTagsOutput{}, set(ctx, s, in.Resources, in.Tags)
-		})),
-		Call((*ec2.Client).DeleteTags, Jointly(func(ctx context.Context, s *Step, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
-			return &ec2.DeleteTagsOutput{}, remove(ctx, s, in.Resources, in.Tags)
-		})))
+		Call((*ec2.Client).CreateTags,
+			Jointly(func(ctx context.Context, s *Step, in *ec2.CreateTagsInput) (*ec2.CreateTagsOutput, error) {
+				return &ec2.CreateTagsOutput{}, set(ctx, s, in.Resources, in.Tags)
+			})),
+		Call((*ec2.Client).DeleteTags,
+			Jointly(func(ctx context.Context, s *Step, in *ec2.DeleteTagsInput) (*ec2.DeleteTagsOutput, error) {
+				return &ec2.DeleteTagsOutput{}, remove(ctx, s, in.Resources, in.Tags)
+			})))
 	c.tagging.kind = kind
 	return c
 }
@@ -95,24 +100,27 @@ const mostTagged = 200
 // sameTags has objects that are tagged alike at the same time tagged by one call. Both
 // calls may be made again, so that one that is refused because of one object is made for
 // each.
-func sameTags(action string, call func(ctx context.Context, client *ec2.Client, resources []string, tags []ec2types.Tag) error) func(context.Context, *Step, []string, []ec2types.Tag) error {
+func sameTags(action string, call func(ctx context.Context, client *ec2.Client, resources []string,
+	tags []ec2types.Tag) error) func(context.Context, *Step, []string, []ec2types.Tag) error {
 	type one struct {
 		resources []string
 		tags      []ec2types.Tag
 	}
-	all := &Joint[string, one, struct{}]{Most: mostTagged, Send: func(ctx context.Context, s *Step, _ string, some []one) ([]Result[struct{}], error) {
-		var resources []string
-		for _, o := range some {
-			resources = append(resources, o.resources...)
-		}
-		return make([]Result[struct{}], len(some)), call(ctx, ClientOf[*ec2.Client](s), resources, some[0].tags)
-	}}
+	all := &Joint[string, one, struct{}]{Most: mostTagged,
+		Send: func(ctx context.Context, s *Step, _ string, some []one) ([]Result[struct{}], error) {
+			var resources []string
+			for _, o := range some {
+				resources = append(resources, o.resources...)
+			}
+			return make([]Result[struct{}], len(some)), call(ctx, ClientOf[*ec2.Client](s), resources, some[0].tags)
+		}}
 	return func(ctx context.Context, s *Step, resources []string, tags []ec2types.Tag) error {
 		text, err := json.Marshal(tags) // they are sorted
 		if err != nil {
 			return err
 		}
-		_, err = all.Do(ctx, s, modules.Call{Service: ec2.ServiceID, Action: action}, string(text), one{resources, tags})
+		_, err = all.Do(ctx, s, modules.Call{Service: ec2.ServiceID, Action: action}, string(text),
+			one{resources, tags})
 		return err
 	}
 }
@@ -209,7 +217,8 @@ func readTags(v reflect.Value) map[string]string {
 	m := make(map[string]string, v.Len())
 	for i := range v.Len() {
 		if tag, ok := indirect(v.Index(i)); ok {
-			m[awssdk.ToString(tag.FieldByIndex(key).Interface().(*string))] = awssdk.ToString(tag.FieldByIndex(value).Interface().(*string))
+			m[awssdk.ToString(tag.FieldByIndex(key).Interface().(*string))] = awssdk.ToString(
+				tag.FieldByIndex(value).Interface().(*string))
 		}
 	}
 	return m
@@ -233,7 +242,8 @@ func writeTags(m map[string]string, t reflect.Type) reflect.Value {
 
 // tagsMember finds where an input takes tags.
 func tagsMember(in reflect.Type) *path {
-	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "AddTags", "HostedZoneTags", "tags", "Tags.Items", "DistributionConfigWithTags.Tags.Items"} {
+	for _, name := range []string{"Tags", "TagList", "TagsToAdd", "AddTags", "HostedZoneTags", "tags", "Tags.Items",
+		"DistributionConfigWithTags.Tags.Items"} {
 		if p, err := resolve(in, name); err == nil && isTags(p.leaf) {
 			return p
 		}
@@ -244,8 +254,10 @@ func tagsMember(in reflect.Type) *path {
 // keysMember finds where an input takes the keys of tags: texts, or tags of
 // which only the key is set.
 func keysMember(in reflect.Type) *path {
-	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "RemoveTagKeys", "TagsToRemove", "Tags", "TagKeys.Items"} {
-		if p, err := resolve(in, name); err == nil && p.leaf.Kind() == reflect.Slice && (p.leaf.Elem().Kind() == reflect.String || isTags(p.leaf)) {
+	for _, name := range []string{"TagKeys", "TagKeyList", "Keys", "RemoveTagKeys", "TagsToRemove", "Tags",
+		"TagKeys.Items"} {
+		if p, err := resolve(in, name); err == nil && p.leaf.Kind() == reflect.Slice &&
+			(p.leaf.Elem().Kind() == reflect.String || isTags(p.leaf)) {
 			return p
 		}
 	}

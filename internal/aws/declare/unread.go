@@ -41,7 +41,8 @@ func (r *Resource) Enumerates() bool {
 	for _, column := range r.description.Identity() {
 		told := func(t target) bool { return t.column.Name == column }
 		named := func(n name) bool { return n.column == column }
-		if column != modules.ColumnAccount && column != modules.ColumnRegion && !slices.ContainsFunc(r.direct, told) && !slices.ContainsFunc(r.list.names, named) {
+		if column != modules.ColumnAccount && column != modules.ColumnRegion && !slices.ContainsFunc(r.direct, told) &&
+			!slices.ContainsFunc(r.list.names, named) {
 			return false
 		}
 	}

@@ -135,7 +135,9 @@ func (r *Resource) change(ctx context.Context, s *Step, u *update) error {
 	if u.members {
 		return r.changeMembers(ctx, s, u)
 	}
-	changed := slices.DeleteFunc(slices.Clone(u.targets), func(t target) bool { return !u.whole && !s.Changes(t.column.Name) })
+	changed := slices.DeleteFunc(slices.Clone(u.targets), func(t target) bool {
+		return !u.whole && !s.Changes(t.column.Name)
+	})
 	if u.unset != nil && s.Want[u.columns[0]].IsNull() {
 		return aws.IfExists(r.send(ctx, s, u.unset, nil, nil))
 	}

@@ -51,31 +51,40 @@ import (
 
 // clients are the SDK's clients of the services that tables name in their touches.
 var clients = []reflect.Type{
-	reflect.TypeFor[acm.Client](), reflect.TypeFor[apigatewayv2.Client](), reflect.TypeFor[appsync.Client](), reflect.TypeFor[autoscaling.Client](),
-	reflect.TypeFor[cloudfront.Client](), reflect.TypeFor[cloudwatch.Client](), reflect.TypeFor[cloudwatchlogs.Client](), reflect.TypeFor[codebuild.Client](),
-	reflect.TypeFor[codedeploy.Client](), reflect.TypeFor[codepipeline.Client](), reflect.TypeFor[dynamodb.Client](), reflect.TypeFor[ec2.Client](),
-	reflect.TypeFor[ecr.Client](), reflect.TypeFor[ecrpublic.Client](), reflect.TypeFor[ecs.Client](), reflect.TypeFor[efs.Client](), reflect.TypeFor[eks.Client](),
-	reflect.TypeFor[elasticache.Client](), reflect.TypeFor[elasticloadbalancingv2.Client](), reflect.TypeFor[eventbridge.Client](), reflect.TypeFor[iam.Client](),
-	reflect.TypeFor[kinesis.Client](), reflect.TypeFor[kms.Client](), reflect.TypeFor[lambda.Client](), reflect.TypeFor[memorydb.Client](), reflect.TypeFor[opensearch.Client](),
-	reflect.TypeFor[rds.Client](), reflect.TypeFor[route53.Client](), reflect.TypeFor[s3.Client](), reflect.TypeFor[secretsmanager.Client](), reflect.TypeFor[sfn.Client](),
+	reflect.TypeFor[acm.Client](), reflect.TypeFor[apigatewayv2.Client](), reflect.TypeFor[appsync.Client](),
+	reflect.TypeFor[autoscaling.Client](),
+	reflect.TypeFor[cloudfront.Client](), reflect.TypeFor[cloudwatch.Client](),
+	reflect.TypeFor[cloudwatchlogs.Client](), reflect.TypeFor[codebuild.Client](),
+	reflect.TypeFor[codedeploy.Client](), reflect.TypeFor[codepipeline.Client](), reflect.TypeFor[dynamodb.Client](),
+	reflect.TypeFor[ec2.Client](),
+	reflect.TypeFor[ecr.Client](), reflect.TypeFor[ecrpublic.Client](), reflect.TypeFor[ecs.Client](),
+	reflect.TypeFor[efs.Client](), reflect.TypeFor[eks.Client](),
+	reflect.TypeFor[elasticache.Client](), reflect.TypeFor[elasticloadbalancingv2.Client](),
+	reflect.TypeFor[eventbridge.Client](), reflect.TypeFor[iam.Client](),
+	reflect.TypeFor[kinesis.Client](), reflect.TypeFor[kms.Client](), reflect.TypeFor[lambda.Client](),
+	reflect.TypeFor[memorydb.Client](), reflect.TypeFor[opensearch.Client](),
+	reflect.TypeFor[rds.Client](), reflect.TypeFor[route53.Client](), reflect.TypeFor[s3.Client](),
+	reflect.TypeFor[secretsmanager.Client](), reflect.TypeFor[sfn.Client](),
 	reflect.TypeFor[sns.Client](), reflect.TypeFor[sqs.Client](), reflect.TypeFor[ssm.Client](),
 }
 
 // beyond are calls that these clients do not have, and why.
 var beyond = map[string]string{
-	"account.amazonaws.com:EnableRegion":               "Account Management, of which the engine has no client",
-	"account.amazonaws.com:DisableRegion":              "Account Management, of which the engine has no client",
-	"es.amazonaws.com:CreateElasticsearchDomain":       "the service's older API (OpenSearch Service Developer Guide, \"Logging API calls\")",
+	"account.amazonaws.com:EnableRegion":  "Account Management, of which the engine has no client",
+	"account.amazonaws.com:DisableRegion": "Account Management, of which the engine has no client",
+	"es.amazonaws.com:CreateElasticsearchDomain": "the service's older API (OpenSearch Service Developer " +
+		"Guide, \"Logging API calls\")",
 	"es.amazonaws.com:UpdateElasticsearchDomainConfig": "the service's older API",
 	"es.amazonaws.com:DeleteElasticsearchDomain":       "the service's older API",
 	"es.amazonaws.com:UpgradeElasticsearchDomain":      "the service's older API",
-	"kms.amazonaws.com:DeleteKey":                      "an event of the service's own (KMS Developer Guide, \"Logging AWS KMS API calls\")",
-	"kms.amazonaws.com:RotateKey":                      "an event of the service's own",
-	"s3.amazonaws.com:PutBucketPublicAccessBlock":      "what CloudTrail calls PutPublicAccessBlock",
-	"s3.amazonaws.com:DeleteBucketPublicAccessBlock":   "what CloudTrail calls DeletePublicAccessBlock",
-	"s3.amazonaws.com:PutBucketLifecycle":              "what CloudTrail calls PutBucketLifecycleConfiguration",
-	"s3.amazonaws.com:PutBucketNotification":           "what CloudTrail calls PutBucketNotificationConfiguration",
-	"s3.amazonaws.com:PutAccelerateConfiguration":      "what CloudTrail calls PutBucketAccelerateConfiguration",
+	"kms.amazonaws.com:DeleteKey": "an event of the service's own (KMS Developer Guide, " +
+		"\"Logging AWS KMS API calls\")",
+	"kms.amazonaws.com:RotateKey":                    "an event of the service's own",
+	"s3.amazonaws.com:PutBucketPublicAccessBlock":    "what CloudTrail calls PutPublicAccessBlock",
+	"s3.amazonaws.com:DeleteBucketPublicAccessBlock": "what CloudTrail calls DeletePublicAccessBlock",
+	"s3.amazonaws.com:PutBucketLifecycle":            "what CloudTrail calls PutBucketLifecycleConfiguration",
+	"s3.amazonaws.com:PutBucketNotification":         "what CloudTrail calls PutBucketNotificationConfiguration",
+	"s3.amazonaws.com:PutAccelerateConfiguration":    "what CloudTrail calls PutBucketAccelerateConfiguration",
 }
 
 // elsewhere are calls that modules make and that touch no object of theirs, and why.
@@ -88,9 +97,10 @@ var elsewhere = map[string]string{
 	"aws_iam iam:RemoveRoleFromInstanceProfile": "an instance profile is no table's",
 	"aws_iam ssm:PutParameter":                  "a parameter is a record of aws_ssm, whose table it touches",
 	"aws_lambda lambda:Invoke":                  "a function that makes no record",
-	"aws_s3 s3:PutObject":                       "a data event: rules and trails send none unless they are told to, and there may be millions",
-	"aws_sns sns:Publish":                       "a function that makes no record",
-	"aws_sqs sqs:SendMessage":                   "a function that makes no record",
+	"aws_s3 s3:PutObject": "a data event: rules and trails send none unless they are told to, " +
+		"and there may be millions",
+	"aws_sns sns:Publish":     "a function that makes no record",
+	"aws_sqs sqs:SendMessage": "a function that makes no record",
 }
 
 // Every call that a table names exists, and a table that anybody can change names one.
@@ -118,7 +128,8 @@ func TestEventMappingsExist(t *testing.T) {
 				} else if operation == nil {
 					t.Errorf("table %s: there is no call %s", table.Name, call)
 				}
-				if tags := ofTags.MatchString(mapping.Name); mapping.Portion != modules.Everything && (tags != (mapping.Portion == modules.JustTags) || !tags && takesTags(operation)) {
+				if tags := ofTags.MatchString(mapping.Name); mapping.Portion != modules.Everything &&
+					(tags != (mapping.Portion == modules.JustTags) || !tags && takesTags(operation)) {
 					t.Errorf("table %s: %s changes more than %q", table.Name, call, mapping.Portion)
 				}
 				paths := mapping.At
@@ -164,7 +175,8 @@ func leads(operation reflect.Type, path string) bool {
 		in = operation.Out(0)
 	}
 	_, other, _ := strings.Cut(set[path], ".")
-	return leadsIn(in, rest) || other != "" && leadsIn(in, other) || path == "requestParameters.vpcEndpointId" && leadsIn(in, "vpcEndpointIds")
+	return leadsIn(in, rest) || other != "" && leadsIn(in, other) || path == "requestParameters.vpcEndpointId" &&
+		leadsIn(in, "vpcEndpointIds")
 }
 
 // identityPaths are where a touch finds the columns of an identity.
@@ -187,7 +199,9 @@ var ofTags = regexp.MustCompile(`^(Un)?[Tt]ag|Tags|Tagging`)
 
 // takesTags reports whether an operation's input has a member that speaks of tags.
 func takesTags(operation reflect.Type) bool {
-	_, found := operation.In(2).Elem().FieldByNameFunc(func(field string) bool { return strings.Contains(field, "Tag") })
+	_, found := operation.In(2).Elem().FieldByNameFunc(func(field string) bool {
+		return strings.Contains(field, "Tag")
+	})
 	return found
 }
 
@@ -208,7 +222,9 @@ func leadsIn(in reflect.Type, path string) bool {
 
 // hasWhole reports whether the table's objects are parts of others, whose touches count.
 func hasWhole(table *modules.Table) bool {
-	return slices.ContainsFunc(table.Columns, func(c modules.Column) bool { return c.References != nil && c.References.Part != modules.NotPart })
+	return slices.ContainsFunc(table.Columns, func(c modules.Column) bool {
+		return c.References != nil && c.References.Part != modules.NotPart
+	})
 }
 
 // Every call that a module makes and that may change something touches one of its tables.

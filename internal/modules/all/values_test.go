@@ -27,13 +27,19 @@ func TestMain(m *testing.M) {
 
 // odd are values of each type among which there is one that breaks any rule.
 var odd = map[string][]string{
-	"text": {"NULL", "''", "' '", "E'an odd\\nvalue, %$/*'", "repeat('x', 17000)", "'arn:aws:kms:eu-west-1:1:alias/x'", "'odd.fifo'", "'iasql:x'", "'aws/odd'", "'lambda'", "'HTTP'", "'ipv6'",
-		"'0.0.0.0/0'", "'CUSTOMER_MANAGED_KMS'", "'PROVISIONED'", "'network'", "'OFF'", "'FIXED'", "'redis'", "'memcached'"},
-	"integer": {"NULL", "-99", "2000000000", "0", "1", "7"}, "bigint": {"NULL", "-99", "9000000000000000000", "0", "1"}, "double precision": {"NULL", "'NaN'", "-1e300", "1e300", "0"},
-	"numeric": {"NULL", "-99", "1e30", "0"}, "boolean": {"NULL", "true", "false"},
-	"jsonb":  {"NULL", `'"odd"'`, `'1'`, `'[]'`, `'{}'`, `'{"aws:odd": "1", "iasql:odd": "1"}'`, `'{"odd": 1}'`, `'[1]'`, `'null'`},
-	"text[]": {"NULL", "'{NULL}'", "'{{a,b},{c,d}}'", "'{}'", "array_fill('x'::text, '{300}')", "'{\"\"}'"}, "cidr": {"NULL", "'::/0'", "'1.2.3.4/32'", "'10.0.0.0/8'", "'0.0.0.0/0'"},
-	"inet": {"NULL", "'::1'", "'1.2.3.4'"}, "timestamptz": {"NULL", "'infinity'", "'-infinity'", "'1999-01-01'"}, "date": {"NULL"}, "bytea": {"NULL"},
+	"text": {"NULL", "''", "' '", "E'an odd\\nvalue, %$/*'", "repeat('x', 17000)", "'arn:aws:kms:eu-west-1:1:alias/x'",
+		"'odd.fifo'", "'iasql:x'", "'aws/odd'", "'lambda'", "'HTTP'", "'ipv6'",
+		"'0.0.0.0/0'", "'CUSTOMER_MANAGED_KMS'", "'PROVISIONED'", "'network'", "'OFF'", "'FIXED'", "'redis'",
+		"'memcached'"},
+	"integer": {"NULL", "-99", "2000000000", "0", "1", "7"}, "bigint": {"NULL", "-99", "9000000000000000000", "0", "1"},
+	"double precision": {"NULL", "'NaN'", "-1e300", "1e300", "0"},
+	"numeric":          {"NULL", "-99", "1e30", "0"}, "boolean": {"NULL", "true", "false"},
+	"jsonb": {"NULL", `'"odd"'`, `'1'`, `'[]'`, `'{}'`, `'{"aws:odd": "1", "iasql:odd": "1"}'`, `'{"odd": 1}'`,
+		`'[1]'`, `'null'`},
+	"text[]": {"NULL", "'{NULL}'", "'{{a,b},{c,d}}'", "'{}'", "array_fill('x'::text, '{300}')", "'{\"\"}'"},
+	"cidr":   {"NULL", "'::/0'", "'1.2.3.4/32'", "'10.0.0.0/8'", "'0.0.0.0/0'"},
+	"inet":   {"NULL", "'::1'", "'1.2.3.4'"}, "timestamptz": {"NULL", "'infinity'", "'-infinity'", "'1999-01-01'"},
+	"date": {"NULL"}, "bytea": {"NULL"},
 }
 
 // What is pulled always fits, whatever it is (R34): of every rule for the values of every table, the engine
@@ -121,7 +127,8 @@ func breakRule(ctx context.Context, conn *pgx.Conn, table *modules.Table, r rule
 		if values == nil {
 			return fmt.Errorf("no values of type %s", c.Type)
 		}
-		from = append(from, fmt.Sprintf(`(SELECT v::%s AS "%s" FROM unnest(ARRAY[%s]%s) v) AS "of_%s"`, c.Type, name, each(values, c.Type), "", name))
+		from = append(from, fmt.Sprintf(`(SELECT v::%s AS "%s" FROM unnest(ARRAY[%s]%s) v) AS "of_%s"`, c.Type, name,
+			each(values, c.Type), "", name))
 		columns = append(columns, `"`+name+`"`)
 	}
 	list := strings.Join(columns, ", ")
@@ -129,11 +136,13 @@ func breakRule(ctx context.Context, conn *pgx.Conn, table *modules.Table, r rule
 	names, values := []string{}, []string{}
 	for i := range table.Columns {
 		c := &table.Columns[i]
-		if (c.Identity || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion || c.Required && c.References != nil) && !contains(r.Columns, c.Name) {
+		if (c.Identity || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion || c.Required &&
+			c.References != nil) && !contains(r.Columns, c.Name) {
 			names, values = append(names, `"`+c.Name+`"`), append(values, identity[c.Type])
 		}
 	}
-	insert := fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM (%s) b`, table.Name, strings.Join(append(names, list), ", "), strings.Join(append(values, list), ", "), broken)
+	insert := fmt.Sprintf(`INSERT INTO %s (%s) SELECT %s FROM (%s) b`, table.Name,
+		strings.Join(append(names, list), ", "), strings.Join(append(values, list), ", "), broken)
 	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return err
@@ -171,7 +180,8 @@ func breakRule(ctx context.Context, conn *pgx.Conn, table *modules.Table, r rule
 	return nil
 }
 
-var identity = map[modules.Type]string{"text": "'known'", "bigint": "1", "integer": "1", "boolean": "true", "cidr": "'10.0.0.0/16'"}
+var identity = map[modules.Type]string{"text": "'known'", "bigint": "1", "integer": "1", "boolean": "true",
+	"cidr": "'10.0.0.0/16'"}
 
 func each(values []string, kind modules.Type) string {
 	if kind != modules.TypeTexts {

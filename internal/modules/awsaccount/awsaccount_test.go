@@ -81,7 +81,8 @@ func TestFirstRowAndDefaults(t *testing.T) {
 		t.Errorf("default_aws_account() = %s", got)
 	}
 	var pg *pgconn.PgError
-	if _, err := conn.Exec(t.Context(), "SELECT default_aws_region()"); !errors.As(err, &pg) || pg.Code != "IA028" || pg.Hint == "" {
+	if _, err := conn.Exec(t.Context(), "SELECT default_aws_region()"); !errors.As(err, &pg) || pg.Code != "IA028" ||
+		pg.Hint == "" {
 		t.Errorf("before any region is known: %v", err)
 	}
 	exec(t, conn,
@@ -117,7 +118,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		t.Helper()
 		got, err := load(t.Context(), account)
 		if err != nil || got != want {
-			t.Errorf("%s: got key %q secret %q token %q, %v, want %q %q %q", account, got.AccessKeyID, got.SecretAccessKey, got.SessionToken, err,
+			t.Errorf("%s: got key %q secret %q token %q, %v, want %q %q %q", account, got.AccessKeyID,
+				got.SecretAccessKey, got.SessionToken, err,
 				want.AccessKeyID, want.SecretAccessKey, want.SessionToken)
 		}
 		if dump := query(t, conn, "SELECT to_jsonb(a)::text FROM aws_account AS a"); strings.Contains(dump, "secret-") {
@@ -132,7 +134,8 @@ func TestSecretsAreHidden(t *testing.T) {
 		exec(t, conn, sql)
 		want("p", after)
 	}
-	step("INSERT INTO aws_account (name, access_key_id, secret_access_key, session_token) VALUES ('p', 'k', 'secret-1', 'secret-t')",
+	step("INSERT INTO aws_account (name, access_key_id, secret_access_key, session_token) VALUES ('p', 'k', "+
+		"'secret-1', 'secret-t')",
 		aws.Credentials{AccessKeyID: "k", SecretAccessKey: "secret-1", SessionToken: "secret-t"})
 	if got := query(t, conn, "SELECT secret_access_key || session_token FROM aws_account WHERE name = 'p'"); got != "****************" {
 		t.Errorf("shown: %s", got)
@@ -172,7 +175,8 @@ func TestCredentialsReachTheClients(t *testing.T) {
 	conn := connect(t)
 	account := testaws.NewAccount(t)
 	c := aws.New(aws.Options{Endpoint: account.Endpoint, Accounts: LoadCredentials(conn), Recheck: 1})
-	exec(t, conn, "UPDATE aws_account SET access_key_id = '"+account.AccessKeyID+"', secret_access_key = '"+account.SecretAccessKey+"'")
+	exec(t, conn, "UPDATE aws_account SET access_key_id = '"+account.AccessKeyID+"', secret_access_key = '"+
+		account.SecretAccessKey+"'")
 	id, err := c.AccountID(t.Context(), modules.Scope{Account: "default"})
 	if err != nil || id != account.ID {
 		t.Errorf("got %s, %v, want %s", id, err, account.ID)
@@ -182,7 +186,8 @@ func TestCredentialsReachTheClients(t *testing.T) {
 	if id, err = c.AccountID(t.Context(), modules.Scope{Account: "default"}); err != nil || id != other.ID {
 		t.Errorf("got %s, %v, want %s", id, err, other.ID)
 	}
-	if _, err = c.AccountID(t.Context(), modules.Scope{Account: "nobody"}); err == nil || !strings.Contains(err.Error(), "insert it into aws_account") {
+	if _, err = c.AccountID(t.Context(), modules.Scope{Account: "nobody"}); err == nil ||
+		!strings.Contains(err.Error(), "insert it into aws_account") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -244,7 +249,10 @@ func TestRegions(t *testing.T) {
 	r := newRegions(clients)
 	scope := awstest.Scope("")
 	var listed []modules.Row
-	if err := awstest.List(t.Context(), r, scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), r, scope, func(rows []modules.Row) error {
+		listed = append(listed, rows...)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	names := aws.Column(listed, "region")
@@ -269,7 +277,8 @@ func TestRegions(t *testing.T) {
 			}
 		}
 	}
-	rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"region": modules.Text("eu-west-1")}, {"region": modules.Text("mars-1")}})
+	rows, err := awstest.Get(t.Context(), r, scope,
+		[]modules.Row{{"region": modules.Text("eu-west-1")}, {"region": modules.Text("mars-1")}})
 	if err != nil || !slices.Equal(aws.Column(rows, "region"), []string{"eu-west-1"}) {
 		t.Errorf("get: %v, %v", rows, err)
 	}
@@ -287,13 +296,16 @@ func TestRegionChoicesOutliveTheirRows(t *testing.T) {
 	t.Parallel()
 	conn := connect(t)
 	regions := func() {
-		for _, r := range []string{"('eu-west-1', false)", "('us-east-1', true)", "('ap-south-1', false)", "('me-south-1', false)"} { // as the cloud lists them
+		// as the cloud lists them
+		for _, r := range []string{"('eu-west-1', false)", "('us-east-1', true)", "('ap-south-1', false)",
+			"('me-south-1', false)"} {
 			exec(t, conn, "INSERT INTO aws_regions (region, is_default) VALUES "+r)
 		}
 	}
 	const state = `SELECT region || CASE WHEN is_enabled THEN '' ELSE '-' END || CASE WHEN is_default THEN '*' ELSE '' END FROM aws_regions ORDER BY region`
 	regions()
-	exec(t, conn, "UPDATE aws_regions SET is_enabled = false WHERE region LIKE 'ap%' OR region LIKE 'me%'", "UPDATE aws_regions SET is_default = true WHERE region = 'eu-west-1'")
+	exec(t, conn, "UPDATE aws_regions SET is_enabled = false WHERE region LIKE 'ap%' OR region LIKE 'me%'",
+		"UPDATE aws_regions SET is_default = true WHERE region = 'eu-west-1'")
 	const want = "ap-south-1- eu-west-1* me-south-1- us-east-1"
 	if got := query(t, conn, state); got != want {
 		t.Fatalf("before: %s", got)
@@ -306,8 +318,10 @@ func TestRegionChoicesOutliveTheirRows(t *testing.T) {
 		}
 	}
 	// One goes, because the account gave it up, and comes back; meanwhile another is made the default.
-	exec(t, conn, "DELETE FROM aws_regions WHERE region IN ('me-south-1', 'eu-west-1')", "INSERT INTO aws_regions (region, is_default) VALUES ('eu-west-2', true)",
-		"UPDATE aws_regions SET is_default = true WHERE region = 'us-east-1'", "INSERT INTO aws_regions (region) VALUES ('me-south-1'), ('eu-west-1')")
+	exec(t, conn, "DELETE FROM aws_regions WHERE region IN ('me-south-1', 'eu-west-1')",
+		"INSERT INTO aws_regions (region, is_default) VALUES ('eu-west-2', true)",
+		"UPDATE aws_regions SET is_default = true WHERE region = 'us-east-1'",
+		"INSERT INTO aws_regions (region) VALUES ('me-south-1'), ('eu-west-1')")
 	if got := query(t, conn, state); got != "ap-south-1- eu-west-1 eu-west-2 me-south-1- us-east-1*" {
 		t.Errorf("one was lost and found: %s", got)
 	}
@@ -315,8 +329,10 @@ func TestRegionChoicesOutliveTheirRows(t *testing.T) {
 		t.Errorf("left over: %s", got)
 	}
 	// An account's choices have its name, and go with it.
-	exec(t, conn, "INSERT INTO aws_account (name) VALUES ('old')", "INSERT INTO aws_regions (account, region, is_enabled) VALUES ('old', 'eu-west-1', false)",
-		"DELETE FROM aws_regions WHERE account = 'old'", "UPDATE aws_account SET name = 'new' WHERE name = 'old'", "INSERT INTO aws_regions (account, region) VALUES ('new', 'eu-west-1')")
+	exec(t, conn, "INSERT INTO aws_account (name) VALUES ('old')",
+		"INSERT INTO aws_regions (account, region, is_enabled) VALUES ('old', 'eu-west-1', false)",
+		"DELETE FROM aws_regions WHERE account = 'old'", "UPDATE aws_account SET name = 'new' WHERE name = 'old'",
+		"INSERT INTO aws_regions (account, region) VALUES ('new', 'eu-west-1')")
 	if got := query(t, conn, "SELECT is_enabled::text FROM aws_regions WHERE account = 'new'"); got != "false" {
 		t.Errorf("of an account that was renamed: is_enabled is %s", got)
 	}
@@ -334,10 +350,14 @@ func TestNoRegions(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	r := newRegions(awstest.Fake(server.URL))
-	if err := awstest.List(t.Context(), r, awstest.Scope(""), func(rows []modules.Row) error { t.Errorf("listed %v", rows); return nil }); !aws.HasCode(err, "NoRegions") {
+	if err := awstest.List(t.Context(), r, awstest.Scope(""), func(rows []modules.Row) error {
+		t.Errorf("listed %v", rows)
+		return nil
+	}); !aws.HasCode(err, "NoRegions") {
 		t.Errorf("list: %v", err)
 	}
-	if rows, err := awstest.Get(t.Context(), r, awstest.Scope(""), []modules.Row{{"region": modules.Text("eu-west-1")}}); !aws.HasCode(err, "NoRegions") {
+	if rows, err := awstest.Get(t.Context(), r, awstest.Scope(""),
+		[]modules.Row{{"region": modules.Text("eu-west-1")}}); !aws.HasCode(err, "NoRegions") {
 		t.Errorf("get: %v, %v", rows, err)
 	}
 }

@@ -17,13 +17,14 @@ import (
 // Module returns the module aws_account, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name:       "aws_account",
-		Version:    7,
-		Doc:        "AWS accounts, their credentials, and their regions.",
-		Resources:  []modules.Resource{newRegions(c)},
-		Settings:   []*modules.Table{describeAccount(), describeEventSource()},
-		Migrations: map[int]string{0: before, 1: functions + first, 2: functions, 3: before, 4: functions, 5: before, 7: functions},
-		Drop:       drop,
+		Name:      "aws_account",
+		Version:   7,
+		Doc:       "AWS accounts, their credentials, and their regions.",
+		Resources: []modules.Resource{newRegions(c)},
+		Settings:  []*modules.Table{describeAccount(), describeEventSource()},
+		Migrations: map[int]string{0: before, 1: functions + first, 2: functions, 3: before, 4: functions, 5: before,
+			7: functions},
+		Drop: drop,
 	}
 }
 

@@ -23,7 +23,8 @@ func some(out *ec2.DescribeRegionsOutput) error {
 		return nil
 	}
 	return &modules.Error{Class: modules.Transient, Code: "NoRegions",
-		Message: "EC2:DescribeRegions says that the account has no region at all, and every account has some. " + aws.Disbelieved}
+		Message: "EC2:DescribeRegions says that the account has no region at all, and every account has some. " +
+			aws.Disbelieved}
 }
 
 // newRegions declares the table aws_regions. Regions are AWS's to make: its rows
@@ -38,9 +39,12 @@ func newRegions(c *aws.Clients) *declare.Resource {
 		DefinesRegions: true,
 		Columns: []declare.Column{
 			declare.ID("region", "RegionName", "The region's name, such as us-east-1.").Required(),
-			declare.Text("opt_in_status", "OptInStatus", "opt-in-not-required, or opted-in for regions that the account had to ask for.").Computed(),
-			declare.Bool("is_default", "", "Whether rows that name no region are in this one. Setting it here unsets it elsewhere in the account.").Default("false").Local(),
-			declare.Bool("is_enabled", "", "Whether the engine looks at the region. Where it does not, nothing is changed on either side.").Default("true").Local(),
+			declare.Text("opt_in_status", "OptInStatus",
+				"opt-in-not-required, or opted-in for regions that the account had to ask for.").Computed(),
+			declare.Bool("is_default", "",
+				"Whether rows that name no region are in this one. Setting it here unsets it elsewhere in the account.").Default("false").Local(),
+			declare.Bool("is_enabled", "",
+				"Whether the engine looks at the region. Where it does not, nothing is changed on either side.").Default("true").Local(),
 		},
 
 		// DescribeRegions has no pages. Regions that are not opted in to are left out
@@ -56,7 +60,8 @@ func newRegions(c *aws.Clients) *declare.Resource {
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Region, rows []modules.Row) error {
 			standard, err := s.Clients.DefaultRegion(ctx, modules.Scope{Account: s.Scope.Account})
 			for _, row := range rows {
-				row["is_default"], row["is_enabled"] = modules.Bool(row["region"].String() == standard), modules.Bool(true)
+				row["is_default"], row["is_enabled"] = modules.Bool(row["region"].String() == standard),
+					modules.Bool(true)
 			}
 			return err
 		},

@@ -16,11 +16,13 @@ func TestCertificateLifecycle(t *testing.T) {
 		Resource: newCertificate(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"domain_name": modules.Text("example.com"), "subject_alternative_names": modules.Strings([]string{"www.example.com"}),
-			"tags": modules.StringMap(map[string]string{"env": "test"}),
+			"domain_name":               modules.Text("example.com"),
+			"subject_alternative_names": modules.Strings([]string{"www.example.com"}),
+			"tags":                      modules.StringMap(map[string]string{"env": "test"}),
 		},
-		Changes: map[string][]modules.Value{"tags": {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null}},
-		Calls:   map[string]int{"tags": 2},
+		Changes: map[string][]modules.Value{"tags": {modules.StringMap(map[string]string{"a": "1", "b": "2"}),
+			modules.Null}},
+		Calls: map[string]int{"tags": 2},
 	})
 }
 
@@ -30,7 +32,8 @@ func TestCertificateRow(t *testing.T) {
 	t.Parallel()
 	r, scope := newCertificate(awstest.Clients(t)), awstest.Scope("us-west-2")
 	ctx, permit := t.Context(), awstest.Permit()
-	want := modules.Row{"domain_name": modules.Text("example.com"), "subject_alternative_names": modules.Strings([]string{"a.example.com", "b.example.com"})}
+	want := modules.Row{"domain_name": modules.Text("example.com"),
+		"subject_alternative_names": modules.Strings([]string{"a.example.com", "b.example.com"})}
 	made, err := awstest.Create(ctx, r, permit, scope, want, "token")
 	if err != nil {
 		t.Fatal(err)

@@ -29,25 +29,41 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("arn", "CertificateArn", "Its Amazon Resource Name (ARN); NULL until it is requested."),
-			declare.Text("certificate_id", "CertificateArn", "The last part of the ARN.").Computed().As(declare.LastPart("/")),
-			declare.Text("domain_name", "DomainName", "The domain it is for, such as www.example.com or *.example.com.").
+			declare.Text("certificate_id", "CertificateArn",
+				"The last part of the ARN.").Computed().As(declare.LastPart("/")),
+			declare.Text("domain_name", "DomainName",
+				"The domain it is for, such as www.example.com or *.example.com.").
 				Required().CreateOnly().Same(strings.EqualFold).Length(1, 253),
-			declare.Texts("subject_alternative_names", "SubjectAlternativeNames", "Further domains it is for, without domain_name.").
+			declare.Texts("subject_alternative_names", "SubjectAlternativeNames",
+				"Further domains it is for, without domain_name.").
 				CreateOnly().Unordered().EmptyIsNull().Check("NOT domain_name = ANY (subject_alternative_names)"),
-			declare.Text("validation_method", "DomainValidationOptions[0].ValidationMethod", "How it is proven that the domains are one's own; DNS if left out. HTTP is for certificates that CloudFront requests.").
+			declare.Text("validation_method", "DomainValidationOptions[0].ValidationMethod",
+				"How it is proven that the domains are one's own; DNS if left out. HTTP is for certificates that "+
+					"CloudFront requests.").
 				In("ValidationMethod").CreateOnly().OptionalComputed().OneOf("DNS", "EMAIL", "HTTP"),
-			declare.Text("key_algorithm", "KeyAlgorithm", "The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().OptionalComputed().As(algorithm),
+			declare.Text("key_algorithm", "KeyAlgorithm",
+				"The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().OptionalComputed().As(algorithm),
 			declare.Text("certificate_type", "Type", "AMAZON_ISSUED, PRIVATE or IMPORTED.").Computed(),
-			declare.Text("status", "Status", "PENDING_VALIDATION, ISSUED, INACTIVE, EXPIRED, VALIDATION_TIMED_OUT, REVOKED or FAILED.").Computed(),
-			declare.Text("failure_reason", "FailureReason", "Why it could not be issued, such as DOMAIN_NOT_ALLOWED, if its status is FAILED.").Computed().Since(2),
-			declare.Text("renewal_eligibility", "RenewalEligibility", "Whether ACM renews it by itself: ELIGIBLE or INELIGIBLE.").Computed(),
-			declare.Bool("in_use", "", "Whether a load balancer or another AWS resource uses it, so that it cannot be deleted.").Computed(),
+			declare.Text("status", "Status",
+				"PENDING_VALIDATION, ISSUED, INACTIVE, EXPIRED, VALIDATION_TIMED_OUT, REVOKED or FAILED.").Computed(),
+			declare.Text("failure_reason", "FailureReason",
+				"Why it could not be issued, such as DOMAIN_NOT_ALLOWED, if its status is FAILED.").Computed().Since(2),
+			declare.Text("renewal_eligibility", "RenewalEligibility",
+				"Whether ACM renews it by itself: ELIGIBLE or INELIGIBLE.").Computed(),
+			declare.Bool("in_use", "", "Whether a load balancer or another AWS resource uses it, so that it cannot "+
+				"be deleted.").Computed(),
 			declare.Time("not_after", "NotAfter", "When it expires; NULL until it is issued."),
-			declare.JSON("domain_validation_records", "DomainValidationOptions", `The DNS records that validate its domains: [{"domain": …, "name": …, "type": …, "value": …}]. AWS needs some seconds to tell them.`).
+			declare.JSON("domain_validation_records", "DomainValidationOptions",
+				`The DNS records that validate its domains: [{"domain": …, "name": …, "type": …, "value": …}]. AWS needs some seconds to tell them.`).
 				Computed().Unordered().EmptyIsNull().As(validations),
-			declare.Bool("dns_records", "", "Whether the records that validate it are put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells them. "+
-				"Set it in the INSERT. The rows stay when the certificate goes. AWS does not know of it.").Default("false").Local().Since(3),
-			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate, (*acm.Client).RemoveTagsFromCertificate).From(declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
+			declare.Bool("dns_records", "",
+				"Whether the records that validate it are put into the account's hosted zones, as rows of "+
+					"resource_record_set (module aws_route53), when AWS tells them. "+
+					"Set it in the INSERT. The rows stay when the certificate goes. AWS does not know of it.").Default(
+				"false").Local().Since(3),
+			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate,
+				(*acm.Client).RemoveTagsFromCertificate).From(
+				declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
 		},
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to
@@ -56,12 +72,15 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			modules.Response("certificateArn", "ImportCertificate"),
 			modules.Request("certificateArn", "UpdateCertificateOptions", "RenewCertificate"),
 		),
-		List: declare.Pages(acm.NewListCertificatesPaginator, "CertificateSummaryList", declare.With(&acm.ListCertificatesInput{
-			MaxItems: awssdk.Int32(pageSize), Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
-		})).Names("arn", "CertificateArn"),
+		List: declare.Pages(acm.NewListCertificatesPaginator, "CertificateSummaryList",
+			declare.With(&acm.ListCertificatesInput{
+				MaxItems: awssdk.Int32(pageSize),
+				Includes: &acmtypes.Filters{KeyTypes: acmtypes.KeyAlgorithm("").Values()},
+			})).Names("arn", "CertificateArn"),
 		Get: declare.One(declare.Call((*acm.Client).DescribeCertificate), "Certificate"),
 		Row: func(_ context.Context, _ *declare.Step, c *acmtypes.CertificateDetail, row modules.Row) error {
-			others := slices.DeleteFunc(slices.Clone(c.SubjectAlternativeNames), func(name string) bool { // AWS lists domain_name among them
+			// AWS lists domain_name among them
+			others := slices.DeleteFunc(slices.Clone(c.SubjectAlternativeNames), func(name string) bool {
 				return strings.EqualFold(name, awssdk.ToString(c.DomainName))
 			})
 			row["subject_alternative_names"], row["in_use"] = modules.Null, modules.Bool(len(c.InUseBy) > 0)
@@ -70,12 +89,14 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		Create: declare.Call((*acm.Client).RequestCertificate, declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns})),
+		Create: declare.Call((*acm.Client).RequestCertificate,
+			declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns})),
 		Delete: declare.Call((*acm.Client).DeleteCertificate),
 		// While its status is PENDING_VALIDATION it waits for somebody's DNS, but only once
 		// AWS tells the records, which takes some seconds (page RequestCertificate).
 		Unready: func(have modules.Row) bool {
-			return have["status"].String() == string(acmtypes.CertificateStatusPendingValidation) && have["domain_validation_records"].IsNull() &&
+			return have["status"].String() == string(acmtypes.CertificateStatusPendingValidation) &&
+				have["domain_validation_records"].IsNull() &&
 				have["validation_method"].String() != string(acmtypes.ValidationMethodEmail)
 		},
 		Failed: declare.In("status", string(acmtypes.CertificateStatusFailed)).Because("failure_reason"),
@@ -104,7 +125,8 @@ var validations = declare.Codec{Decode: func(member any) (modules.Value, error) 
 	for _, v := range member.([]acmtypes.DomainValidation) {
 		if record := v.ResourceRecord; record != nil {
 			records = append(records, validation{
-				awssdk.ToString(v.DomainName), awssdk.ToString(record.Name), string(record.Type), awssdk.ToString(record.Value),
+				awssdk.ToString(v.DomainName), awssdk.ToString(record.Name), string(record.Type),
+				awssdk.ToString(record.Value),
 			})
 		}
 	}

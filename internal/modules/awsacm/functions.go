@@ -21,13 +21,15 @@ func certificateResults(status string) []modules.Result {
 }
 
 func certificateResult(arn *string, status, message string) []modules.Row {
-	return []modules.Row{{"arn": modules.TextPtr(arn), "status": modules.Text(status), "message": modules.Text(message)}}
+	return []modules.Row{{"arn": modules.TextPtr(arn), "status": modules.Text(status),
+		"message": modules.Text(message)}}
 }
 
 // here describes the parameter region where IaSQL has it: before options.
 func here() modules.Parameter {
-	return modules.Parameter{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "public.default_aws_region()", Names: modules.ColumnRegion,
-		Doc: "The region; the default one if left out."}
+	return modules.Parameter{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "public.default_aws_region()",
+		Names: modules.ColumnRegion,
+		Doc:   "The region; the default one if left out."}
 }
 
 // options reads a parameter of options, for which "" means none.
@@ -41,8 +43,9 @@ func options(v modules.Value, into any) error {
 // importCertificate is the function certificate_import.
 func importCertificate(c *aws.Clients) *modules.Function {
 	return &modules.Function{
-		Name:   "certificate_import",
-		Doc:    "Imports a certificate of one's own. Its row appears a moment later. The private key is kept nowhere but in AWS.",
+		Name: "certificate_import",
+		Doc: "Imports a certificate of one's own. Its row appears a moment later. The private key is kept nowhere " +
+			"but in AWS.",
 		Sample: `SELECT arn FROM certificate_import('-----BEGIN CERTIFICATE-----…', '-----BEGIN PRIVATE KEY-----…')`,
 		Table:  "certificate",
 		Right:  "INSERT",
@@ -68,7 +71,8 @@ func importCertificate(c *aws.Clients) *modules.Function {
 				return nil, err
 			}
 			in := &acm.ImportCertificateInput{
-				Certificate: []byte(args["certificate"].String()), PrivateKey: []byte(args["private_key"].String()), CertificateArn: o.ARN,
+				Certificate: []byte(args["certificate"].String()), PrivateKey: []byte(args["private_key"].String()),
+				CertificateArn: o.ARN,
 			}
 			if o.Chain != "" {
 				in.CertificateChain = []byte(o.Chain)
@@ -77,7 +81,8 @@ func importCertificate(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			return certificateResult(out.CertificateArn, string(acmtypes.CertificateStatusIssued), "Imported the certificate successfully"), nil
+			return certificateResult(out.CertificateArn, string(acmtypes.CertificateStatusIssued),
+				"Imported the certificate successfully"), nil
 		},
 	}
 }
@@ -86,7 +91,8 @@ func importCertificate(c *aws.Clients) *modules.Function {
 func requestCertificate(c *aws.Clients) *modules.Function {
 	return &modules.Function{
 		Name: "certificate_request",
-		Doc: "Requests a certificate, as inserting a row into certificate does. Its row appears a moment later, with the DNS records that validate it. " +
+		Doc: "Requests a certificate, as inserting a row into certificate does. Its row appears a moment later, with " +
+			"the DNS records that validate it. " +
 			"(IaSQL made and removed these records itself; a certificate whose records stay is renewed by AWS.)",
 		Sample: `SELECT arn FROM certificate_request('www.example.com')`,
 		Table:  "certificate",
@@ -127,7 +133,8 @@ func requestCertificate(c *aws.Clients) *modules.Function {
 				return nil, err
 			}
 			return certificateResult(out.CertificateArn, string(acmtypes.CertificateStatusPendingValidation),
-				"SELECT domain_validation_records FROM certificate tells the DNS records that validate it; by EMAIL AWS sends what to do"), nil
+				"SELECT domain_validation_records FROM certificate tells the DNS records that validate it; by EMAIL "+
+					"AWS sends what to do"), nil
 		},
 	}
 }

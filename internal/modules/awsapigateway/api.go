@@ -40,18 +40,32 @@ func newAPI(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.ID("api_id", "ApiId", "The API's id; NULL until it is created."),
 			declare.Text("name", "Name", "Its name, up to 128 characters, which other APIs can have, too.").Required().Length(1, 128),
-			declare.Text("description", "Description", "What it is for, up to 1024 characters.").Length(1, 1024).Unset(empty),
-			declare.Text("protocol_type", "ProtocolType", "HTTP (the default) or WEBSOCKET.").Default("'HTTP'").OneOf("HTTP", "WEBSOCKET").CreateOnly(),
-			declare.Bool("disable_execute_api_endpoint", "DisableExecuteApiEndpoint", "Whether it is not reached under api_endpoint, but only under domain names of one's own.").Default("false"),
-			declare.Text("version", "Version", "A name of its version, up to 64 characters.").Length(1, 64).Unset(empty),
-			declare.Text("route_selection_expression", "RouteSelectionExpression", "What routes are found by. Needed for WEBSOCKET, such as $request.body.action; for HTTP it is ${request.method} ${request.path}.").OptionalComputed(),
-			declare.Text("api_key_selection_expression", "ApiKeySelectionExpression", "Where API keys are found; for WEBSOCKET only.").OptionalComputed(),
-			declare.Bool("disable_schema_validation", "DisableSchemaValidation", "Whether models are not checked at a deployment; for WEBSOCKET only.").Default("false").Usual(modules.Bool(false)),
-			declare.JSON("cors_configuration", "CorsConfiguration", `From which other sites browsers may call it, for HTTP only: {"AllowOrigins": ["https://example.com"], "AllowMethods": ["GET"], "MaxAge": 300}.`).
+			declare.Text("description", "Description", "What it is for, up to 1024 characters.").Length(1,
+				1024).Unset(empty),
+			declare.Text("protocol_type", "ProtocolType",
+				"HTTP (the default) or WEBSOCKET.").Default("'HTTP'").OneOf("HTTP", "WEBSOCKET").CreateOnly(),
+			declare.Bool("disable_execute_api_endpoint", "DisableExecuteApiEndpoint",
+				"Whether it is not reached under api_endpoint, but only under domain names of one's own.").Default(
+				"false"),
+			declare.Text("version", "Version", "A name of its version, up to 64 characters.").Length(1,
+				64).Unset(empty),
+			declare.Text("route_selection_expression", "RouteSelectionExpression",
+				"What routes are found by. Needed for WEBSOCKET, such as $request.body.action; for HTTP it is "+
+					"${request.method} ${request.path}.").OptionalComputed(),
+			declare.Text("api_key_selection_expression", "ApiKeySelectionExpression",
+				"Where API keys are found; for WEBSOCKET only.").OptionalComputed(),
+			declare.Bool("disable_schema_validation", "DisableSchemaValidation",
+				"Whether models are not checked at a deployment; for WEBSOCKET only.").Default("false").Usual(
+				modules.Bool(false)),
+			declare.JSON("cors_configuration", "CorsConfiguration",
+				`From which other sites browsers may call it, for HTTP only: {"AllowOrigins": ["https://example.com"], "AllowMethods": ["GET"], "MaxAge": 300}.`).
 				Same(declare.Alike[agtypes.Cors](nil)),
-			declare.Text("ip_address_type", "IpAddressType", "ipv4 or dualstack.").OptionalComputed().OneOf("dualstack", "ipv4"),
+			declare.Text("ip_address_type", "IpAddressType", "ipv4 or dualstack.").OptionalComputed().OneOf("dualstack",
+				"ipv4"),
 			declare.Text("api_endpoint", "ApiEndpoint", "Where it is reached.").Computed(),
-			declare.Bool("managed", "ApiGatewayManaged", "Whether API Gateway manages the API, which then cannot be changed.").Computed().Absent(modules.Bool(false)),
+			declare.Bool("managed", "ApiGatewayManaged",
+				"Whether API Gateway manages the API, which then cannot be changed.").Computed().Absent(
+				modules.Bool(false)),
 			declare.ARN("arn", ""),
 			declare.Tags("Tags", (*apigatewayv2.Client).TagResource, (*apigatewayv2.Client).UntagResource),
 		},
@@ -61,22 +75,31 @@ func newAPI(c *aws.Clients) *declare.Resource {
 			modules.Response("apiId", "ImportApi"),
 			modules.Request("apiId", "ReimportApi"),
 		),
-		List: declare.Follow(declare.Call((*apigatewayv2.Client).GetApis, declare.With(&apigatewayv2.GetApisInput{MaxResults: awssdk.String("500")})), "Items"),
-		Get: declare.One(declare.Call((*apigatewayv2.Client).GetApi, declare.Convert(func(out apigatewayv2.GetApiOutput) agtypes.Api {
-			return agtypes.Api{
-				Name: out.Name, ProtocolType: out.ProtocolType, RouteSelectionExpression: out.RouteSelectionExpression, ApiEndpoint: out.ApiEndpoint,
-				ApiGatewayManaged: out.ApiGatewayManaged, ApiId: out.ApiId, ApiKeySelectionExpression: out.ApiKeySelectionExpression,
-				CorsConfiguration: out.CorsConfiguration, Description: out.Description, DisableExecuteApiEndpoint: out.DisableExecuteApiEndpoint,
-				DisableSchemaValidation: out.DisableSchemaValidation, IpAddressType: out.IpAddressType, Tags: out.Tags, Version: out.Version,
-			}
-		})), ""),
+		List: declare.Follow(declare.Call((*apigatewayv2.Client).GetApis,
+			declare.With(&apigatewayv2.GetApisInput{MaxResults: awssdk.String("500")})), "Items"),
+		Get: declare.One(declare.Call((*apigatewayv2.Client).GetApi,
+			declare.Convert(func(out apigatewayv2.GetApiOutput) agtypes.Api {
+				return agtypes.Api{
+					Name: out.Name, ProtocolType: out.ProtocolType,
+					RouteSelectionExpression: out.RouteSelectionExpression,
+					ApiEndpoint:              out.ApiEndpoint,
+					ApiGatewayManaged:        out.ApiGatewayManaged, ApiId: out.ApiId,
+					ApiKeySelectionExpression: out.ApiKeySelectionExpression,
+					CorsConfiguration:         out.CorsConfiguration, Description: out.Description,
+					DisableExecuteApiEndpoint: out.DisableExecuteApiEndpoint,
+					DisableSchemaValidation:   out.DisableSchemaValidation, IpAddressType: out.IpAddressType,
+					Tags:    out.Tags,
+					Version: out.Version,
+				}
+			})), ""),
 		Row: func(_ context.Context, s *declare.Step, api *agtypes.Api, row modules.Row) error {
 			row["arn"] = modules.Text(arn(s.Scope.Region, awssdk.ToString(api.ApiId)))
 			return nil
 		},
 		Create: declare.Call((*apigatewayv2.Client).CreateApi),
 		Updates: []declare.Update{
-			declare.Put("cors_configuration", declare.Call((*apigatewayv2.Client).UpdateApi), declare.Call((*apigatewayv2.Client).DeleteCorsConfiguration)),
+			declare.Put("cors_configuration", declare.Call((*apigatewayv2.Client).UpdateApi),
+				declare.Call((*apigatewayv2.Client).DeleteCorsConfiguration)),
 			declare.Modify(declare.Call((*apigatewayv2.Client).UpdateApi)),
 		},
 		Delete: declare.Call((*apigatewayv2.Client).DeleteApi),

@@ -35,11 +35,13 @@ func TestAPILifecycle(t *testing.T) {
 				"version":                      {text("2")},
 				"route_selection_expression":   {text("$request.body.kind")},
 				"api_key_selection_expression": {text("$context.authorizer.usageIdentifierKey")},
-				"cors_configuration": {document(t, `{"AllowOrigins":["https://example.com"],"AllowMethods":["GET"],"MaxAge":300}`),
+				"cors_configuration": {document(t,
+					`{"AllowOrigins":["https://example.com"],"AllowMethods":["GET"],"MaxAge":300}`),
 					document(t, `{"AllowOrigins":["*"]}`), modules.Null},
 			}
 			want := modules.Row{
-				"name": text("news"), "protocol_type": text(protocol), "disable_execute_api_endpoint": modules.Bool(false), "disable_schema_validation": modules.Bool(false),
+				"name": text("news"), "protocol_type": text(protocol),
+				"disable_execute_api_endpoint": modules.Bool(false), "disable_schema_validation": modules.Bool(false),
 				"tags": modules.StringMap(map[string]string{"env": "test"}),
 			}
 			if protocol == "WEBSOCKET" {
@@ -77,7 +79,10 @@ func TestAPICalls(t *testing.T) {
 	r, scope := newAPI(awstest.Fake(server.URL)), awstest.Scope("cn-north-1")
 	ctx, permit := t.Context(), awstest.Permit()
 	var rows []modules.Row
-	if err := awstest.List(ctx, r, scope, func(some []modules.Row) error { rows = append(rows, some...); return nil }); err != nil || len(rows) != 2 {
+	if err := awstest.List(ctx, r, scope, func(some []modules.Row) error {
+		rows = append(rows, some...)
+		return nil
+	}); err != nil || len(rows) != 2 {
 		t.Fatal(rows, err)
 	}
 	if got, want := rows[0]["arn"], text("arn:aws-cn:apigateway:cn-north-1::/apis/1"); got != want {

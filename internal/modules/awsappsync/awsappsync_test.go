@@ -101,25 +101,33 @@ func document(t *testing.T, text string) modules.Value {
 
 func TestGraphqlAPILifecycle(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(&fakeAppSync{apis: []map[string]any{{"apiId": "before", "name": "news", "arn": "arn:apis/before", "authenticationType": "API_KEY"}}})
+	server := httptest.NewServer(&fakeAppSync{apis: []map[string]any{{"apiId": "before", "name": "news",
+		"arn": "arn:apis/before", "authenticationType": "API_KEY"}}})
 	t.Cleanup(server.Close)
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newGraphqlAPI(awstest.Fake(server.URL)),
 		Scope:    awstest.Scope("us-east-1"),
 		Want: modules.Row{
-			"name": modules.Text("news"), "authentication_type": modules.Text("API_KEY"), "xray_enabled": modules.Bool(false), "introspection_config": modules.Text("ENABLED"),
-			"query_depth_limit": modules.Int(0), "resolver_count_limit": modules.Int(0), "api_type": modules.Text("GRAPHQL"), "visibility": modules.Text("PRIVATE"),
+			"name": modules.Text("news"), "authentication_type": modules.Text("API_KEY"),
+			"xray_enabled": modules.Bool(false), "introspection_config": modules.Text("ENABLED"),
+			"query_depth_limit": modules.Int(0), "resolver_count_limit": modules.Int(0),
+			"api_type": modules.Text("GRAPHQL"), "visibility": modules.Text("PRIVATE"),
 			"log_config": document(t, `{"CloudWatchLogsRoleArn":"arn:aws:iam::123456789012:role/logs","FieldLogLevel":"ERROR"}`),
 			"tags":       modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
-			"name":                                {modules.Text("other")},
-			"lambda_authorizer_config":            {document(t, `{"AuthorizerUri":"arn:aws:lambda:us-east-1:123456789012:function:f"}`), modules.Null},
-			"open_id_connect_config":              {document(t, `{"Issuer":"https://example.com"}`), modules.Null},
-			"user_pool_config":                    {document(t, `{"UserPoolId":"us-east-1_a","AwsRegion":"us-east-1","DefaultAction":"DENY"}`), modules.Null},
-			"additional_authentication_providers": {document(t, `[{"AuthenticationType":"AWS_IAM"},{"AuthenticationType":"OPENID_CONNECT","OpenIDConnectConfig":{"Issuer":"https://example.com"}}]`), modules.Null},
-			"log_config":                          {document(t, `{"CloudWatchLogsRoleArn":"arn:aws:iam::123456789012:role/logs","FieldLogLevel":"ALL","ExcludeVerboseContent":true}`), modules.Null},
-			"enhanced_metrics_config": {document(t, `{"DataSourceLevelMetricsBehavior":"PER_DATA_SOURCE_METRICS","OperationLevelMetricsConfig":"ENABLED","ResolverLevelMetricsBehavior":"PER_RESOLVER_METRICS"}`),
+			"name": {modules.Text("other")},
+			"lambda_authorizer_config": {document(t,
+				`{"AuthorizerUri":"arn:aws:lambda:us-east-1:123456789012:function:f"}`), modules.Null},
+			"open_id_connect_config": {document(t, `{"Issuer":"https://example.com"}`), modules.Null},
+			"user_pool_config": {document(t,
+				`{"UserPoolId":"us-east-1_a","AwsRegion":"us-east-1","DefaultAction":"DENY"}`), modules.Null},
+			"additional_authentication_providers": {document(t,
+				`[{"AuthenticationType":"AWS_IAM"},{"AuthenticationType":"OPENID_CONNECT","OpenIDConnectConfig":{"Issuer":"https://example.com"}}]`), modules.Null},
+			"log_config": {document(t,
+				`{"CloudWatchLogsRoleArn":"arn:aws:iam::123456789012:role/logs","FieldLogLevel":"ALL","ExcludeVerboseContent":true}`), modules.Null},
+			"enhanced_metrics_config": {document(t,
+				`{"DataSourceLevelMetricsBehavior":"PER_DATA_SOURCE_METRICS","OperationLevelMetricsConfig":"ENABLED","ResolverLevelMetricsBehavior":"PER_RESOLVER_METRICS"}`),
 				modules.Null},
 			"query_depth_limit":              {modules.Int(3), modules.Int(0)},
 			"resolver_count_limit":           {modules.Int(100), modules.Int(0)},

@@ -36,7 +36,8 @@ func TestLaunchTemplateLifecycle(t *testing.T) {
 		Resource: newLaunchTemplate(awstest.Clients(t)), Scope: awstest.Scope("us-east-1"),
 		Want: modules.Row{
 			"launch_template_name": text("life"), "image_id": text("ami-12c6146b"), "instance_type": text("t3.micro"),
-			"user_data": text("#!/bin/sh\necho one\n"), "tags": tags, "data": document(t, `{"Monitoring":{"Enabled":true}}`),
+			"user_data": text("#!/bin/sh\necho one\n"), "tags": tags,
+			"data": document(t, `{"Monitoring":{"Enabled":true}}`),
 		},
 		Changes: map[string][]modules.Value{
 			"version_description": {text("second"), modules.Null},
@@ -49,7 +50,8 @@ func TestLaunchTemplateLifecycle(t *testing.T) {
 		},
 		// moto tells the tags that a template was created with.
 		Elsewhere: []string{"tags"},
-		Calls:     map[string]int{"version_description": 2, "image_id": 2, "instance_type": 2, "key_pair_name": 2, "security_group_ids": 2, "user_data": 2, "data": 2},
+		Calls: map[string]int{"version_description": 2, "image_id": 2, "instance_type": 2, "key_pair_name": 2,
+			"security_group_ids": 2, "user_data": 2, "data": 2},
 	})
 }
 
@@ -81,33 +83,40 @@ func TestGroupLifecycle(t *testing.T) {
 		return document(t, `{"LaunchTemplate":{"LaunchTemplateSpecification":{"LaunchTemplateName":"web","Version":"$Default"},"Overrides":[{"InstanceType":"`+kind+`"}]}}`)
 	}
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newGroup(newFake(t, map[string]*node{"another": parsed(url.Values{"AutoScalingGroupName": {"another"}, "MinSize": {"0"}, "MaxSize": {"0"}})})),
-		Scope:    awstest.Scope("us-east-1"),
+		Resource: newGroup(newFake(t, map[string]*node{"another": parsed(url.Values{"AutoScalingGroupName": {"another"},
+			"MinSize": {"0"}, "MaxSize": {"0"}})})),
+		Scope: awstest.Scope("us-east-1"),
 		Want: modules.Row{
-			"auto_scaling_group_name": text("life"), "min_size": modules.Int(0), "max_size": modules.Int(3), "desired_capacity_type": text("units"),
-			"launch_template_id": text("web"), "launch_template_version": text("$Default"), "subnets": modules.Strings([]string{"subnet-1", "subnet-2"}),
-			"health_check_type": text("EC2"), "health_check_grace_period": modules.Int(0), "default_cooldown": modules.Int(300), "new_instances_protected_from_scale_in": modules.Bool(false),
+			"auto_scaling_group_name": text("life"), "min_size": modules.Int(0), "max_size": modules.Int(3),
+			"desired_capacity_type": text("units"),
+			"launch_template_id":    text("web"), "launch_template_version": text("$Default"),
+			"subnets":           modules.Strings([]string{"subnet-1", "subnet-2"}),
+			"health_check_type": text("EC2"), "health_check_grace_period": modules.Int(0),
+			"default_cooldown": modules.Int(300), "new_instances_protected_from_scale_in": modules.Bool(false),
 			"capacity_rebalance": modules.Bool(false), "deletion_protection": text("none"), "tags": tags,
 		},
 		Changes: map[string][]modules.Value{
-			"min_size":                    {modules.Int(1), modules.Int(0)},
-			"max_size":                    {modules.Int(4)},
-			"desired_capacity":            {modules.Int(2), modules.Int(0)},
-			"launch_template_id":          {text("other")},
-			"launch_template_version":     {text("3"), text("$Default")},
-			"launch_configuration_name":   nil,
-			"subnets":                     {modules.Strings([]string{"subnet-3"})},
-			"availability_zones":          {modules.Strings([]string{"us-east-1a"})},
-			"health_check_type":           {text("EBS,ELB"), text("EC2")},
-			"health_check_grace_period":   {modules.Int(60), modules.Int(0)},
-			"default_cooldown":            {modules.Int(60), modules.Int(300)},
-			"default_instance_warmup":     {modules.Int(0), modules.Int(30), modules.Null},
-			"max_instance_lifetime":       {modules.Int(86400), modules.Null},
-			"termination_policies":        {modules.Strings([]string{"OldestInstance", "Default"})},
-			"instance_maintenance_policy": {document(t, `{"MinHealthyPercentage":90,"MaxHealthyPercentage":120}`), modules.Null},
-			"placement_group":             {text("near"), modules.Null},
-			"service_linked_role_arn":     {text("arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_a")},
-			"target_group_arns":           {modules.Strings([]string{"arn:1", "arn:2"}), modules.Strings([]string{"arn:2"}), modules.Null},
+			"min_size":                  {modules.Int(1), modules.Int(0)},
+			"max_size":                  {modules.Int(4)},
+			"desired_capacity":          {modules.Int(2), modules.Int(0)},
+			"launch_template_id":        {text("other")},
+			"launch_template_version":   {text("3"), text("$Default")},
+			"launch_configuration_name": nil,
+			"subnets":                   {modules.Strings([]string{"subnet-3"})},
+			"availability_zones":        {modules.Strings([]string{"us-east-1a"})},
+			"health_check_type":         {text("EBS,ELB"), text("EC2")},
+			"health_check_grace_period": {modules.Int(60), modules.Int(0)},
+			"default_cooldown":          {modules.Int(60), modules.Int(300)},
+			"default_instance_warmup":   {modules.Int(0), modules.Int(30), modules.Null},
+			"max_instance_lifetime":     {modules.Int(86400), modules.Null},
+			"termination_policies":      {modules.Strings([]string{"OldestInstance", "Default"})},
+			"instance_maintenance_policy": {document(t, `{"MinHealthyPercentage":90,"MaxHealthyPercentage":120}`),
+				modules.Null},
+			"placement_group": {text("near"), modules.Null},
+			"service_linked_role_arn": {text(
+				"arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_a")},
+			"target_group_arns": {modules.Strings([]string{"arn:1", "arn:2"}),
+				modules.Strings([]string{"arn:2"}), modules.Null},
 		},
 		Elsewhere: []string{"launch_configuration_name", "mixed_instances_policy"},
 		Calls:     map[string]int{"target_group_arns": 2, "tags": 2},
@@ -115,7 +124,8 @@ func TestGroupLifecycle(t *testing.T) {
 
 	r, scope := newGroup(newFake(t, map[string]*node{})), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	want := modules.Row{"auto_scaling_group_name": text("mixed"), "min_size": modules.Int(1), "max_size": modules.Int(1), "launch_template_id": text("web"), "launch_template_version": text("7")}
+	want := modules.Row{"auto_scaling_group_name": text("mixed"), "min_size": modules.Int(1),
+		"max_size": modules.Int(1), "launch_template_id": text("web"), "launch_template_version": text("7")}
 	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +138,11 @@ func TestGroupLifecycle(t *testing.T) {
 	}
 	// A policy takes the place of the launch template, and gives it back.
 	mixed := want.Clone()
-	mixed["launch_template_id"], mixed["launch_template_version"], mixed["mixed_instances_policy"] = modules.Null, text("$Default"), policy("t3.micro")
+	mixed["launch_template_id"], mixed["launch_template_version"], mixed["mixed_instances_policy"] = modules.Null,
+		text("$Default"), policy("t3.micro")
 	for _, to := range []modules.Row{mixed, want} {
-		if err := awstest.Update(ctx, r, permit, scope, read(), to, []string{"launch_template_id", "launch_template_version", "mixed_instances_policy"}); err != nil {
+		if err := awstest.Update(ctx, r, permit, scope, read(), to,
+			[]string{"launch_template_id", "launch_template_version", "mixed_instances_policy"}); err != nil {
 			t.Fatal(err)
 		}
 		have := read()
@@ -149,7 +161,8 @@ func TestGroupLifecycle(t *testing.T) {
 	if err := awstest.Delete(ctx, r, permit, scope, made); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("delete a group of EKS's: %v, want class %s", err, modules.Invalid)
 	}
-	if err := awstest.Update(ctx, r, permit, scope, modules.Row{"auto_scaling_group_name": text("none")}, want, []string{"max_size"}); !aws.IsNotFound(err) {
+	if err := awstest.Update(ctx, r, permit, scope, modules.Row{"auto_scaling_group_name": text("none")}, want,
+		[]string{"max_size"}); !aws.IsNotFound(err) {
 		t.Errorf("update a group that there is not: %v", err)
 	}
 }

@@ -58,7 +58,8 @@ func (n *node) list(name string) []*node {
 func (n *node) setList(name string, list []*node) {
 	all := &node{}
 	for i, one := range list {
-		all.member("member").member(strconv.Itoa(i+1)).members, all.member("member").member(strconv.Itoa(i+1)).text = one.members, one.text
+		all.member("member").member(strconv.Itoa(i+1)).members,
+			all.member("member").member(strconv.Itoa(i+1)).text = one.members, one.text
 	}
 	n.members[name] = all
 }
@@ -115,7 +116,8 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	action, name := in.get("Action"), in.get("AutoScalingGroupName")
 	fail := func(code, message string) {
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, "<ErrorResponse><Error><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>", code, message)
+		fmt.Fprintf(w, "<ErrorResponse><Error><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>",
+			code, message)
 	}
 	answer := &node{}
 	group := f.groups[name]
@@ -135,7 +137,8 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail("AlreadyExists", "AutoScalingGroup by this name already exists")
 		return
 	case action == "CreateAutoScalingGroup":
-		group = parsed(url.Values{"HealthCheckType": {"EC2"}, "DefaultCooldown": {"300"}, "DesiredCapacity": {in.get("MinSize")}, "TerminationPolicies.member.1": {"Default"},
+		group = parsed(url.Values{"HealthCheckType": {"EC2"}, "DefaultCooldown": {"300"},
+			"DesiredCapacity": {in.get("MinSize")}, "TerminationPolicies.member.1": {"Default"},
 			"AutoScalingGroupARN": {"arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:1:autoScalingGroupName/" + name}})
 		f.groups[name] = group
 		change(group, in)
@@ -147,9 +150,12 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case action == "AttachLoadBalancerTargetGroups":
 		group.setList("TargetGroupARNs", append(group.list("TargetGroupARNs"), in.list("TargetGroupARNs")...))
 	case action == "DetachLoadBalancerTargetGroups":
-		group.setList("TargetGroupARNs", slices.DeleteFunc(group.list("TargetGroupARNs"), func(n *node) bool { return n.text == in.list("TargetGroupARNs")[0].text }))
+		group.setList("TargetGroupARNs", slices.DeleteFunc(group.list("TargetGroupARNs"), func(n *node) bool {
+			return n.text == in.list("TargetGroupARNs")[0].text
+		}))
 	case action == "DeleteAutoScalingGroup" && in.get("ForceDelete") != "true" && group.get("DesiredCapacity") != "0":
-		fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot instance request(s) still in the group.")
+		fail("ResourceInUse", "You cannot delete an AutoScalingGroup while there are instances or pending Spot "+
+			"instance request(s) still in the group.")
 		return
 	case action == "DeleteAutoScalingGroup":
 		delete(f.groups, name)
@@ -181,7 +187,8 @@ func change(group, in *node) {
 	for name, to := range in.members {
 		switch {
 		case name == "Action" || name == "Version":
-		case name == "PlacementGroup" && to.text == "", name == "MaxInstanceLifetime" && to.text == "0", name == "DefaultInstanceWarmup" && to.text == "-1",
+		case name == "PlacementGroup" && to.text == "", name == "MaxInstanceLifetime" && to.text == "0",
+			name == "DefaultInstanceWarmup" && to.text == "-1",
 			name == "InstanceMaintenancePolicy" && to.get("MinHealthyPercentage") == "-1":
 			delete(group.members, name)
 		default:

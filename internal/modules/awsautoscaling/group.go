@@ -24,80 +24,125 @@ const mostGroups = 100
 func newGroup(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[astypes.AutoScalingGroup]{
 		Name: "auto_scaling_group",
-		Doc: "Auto Scaling groups, which keep a number of instances running. Changes of what instances are made from are for those that are made later. " +
-			"A group with instances is not deleted: set min_size, max_size and desired_capacity to 0 first; the deletion waits until they are gone.",
+		Doc: "Auto Scaling groups, which keep a number of instances running. Changes of what instances are made from " +
+			"are for those that are made later. " +
+			"A group with instances is not deleted: set min_size, max_size and desired_capacity to 0 first; the " +
+			"deletion waits until they are gone.",
 		Service: declare.Service(autoscaling.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("auto_scaling_group_name", "AutoScalingGroupName", "The group's name, up to 255 characters without spaces and colons.").Matches("^[!-9;-~]{1,255}$"),
+			declare.Name("auto_scaling_group_name", "AutoScalingGroupName",
+				"The group's name, up to 255 characters without spaces and colons.").Matches("^[!-9;-~]{1,255}$"),
 			declare.Integer("min_size", "MinSize", "The least number of instances.").Required().Check("min_size >= 0"),
 			declare.Integer("max_size", "MaxSize", "The most instances.").Required().Check("max_size >= 0"),
-			declare.Integer("desired_capacity", "DesiredCapacity", "How many instances there are to be. min_size if left out; scaling policies and schedules change it.").OptionalComputed().Check("desired_capacity >= 0"),
-			declare.Text("desired_capacity_type", "DesiredCapacityType", "What sizes count: units (instances), vcpu or memory-mib.").
+			declare.Integer("desired_capacity", "DesiredCapacity",
+				"How many instances there are to be. min_size if left out; scaling policies and schedules change it.").OptionalComputed().Check("desired_capacity >= 0"),
+			declare.Text("desired_capacity_type", "DesiredCapacityType",
+				"What sizes count: units (instances), vcpu or memory-mib.").
 				Default("'units'").OneOf("memory-mib", "units", "vcpu").Usual(modules.Text("units")),
-			declare.Ref("launch_template_id", "LaunchTemplate.LaunchTemplateName", "launch_template", "launch_template_name", "The launch template that instances are made from. NULL where mixed_instances_policy or launch_configuration_name says it.").OptionalComputed().Lasts(),
-			declare.Text("launch_template_version", "LaunchTemplate.Version", "The version of the launch template: its number, $Default or $Latest.").
+			declare.Ref("launch_template_id", "LaunchTemplate.LaunchTemplateName", "launch_template",
+				"launch_template_name", "The launch template that instances are made from. NULL where "+
+					"mixed_instances_policy or launch_configuration_name says it.").OptionalComputed().Lasts(),
+			declare.Text("launch_template_version", "LaunchTemplate.Version",
+				"The version of the launch template: its number, $Default or $Latest.").
 				Default("'$Default'").Matches(`^([0-9]+|\$Default|\$Latest)$`).Usual(modules.Text("$Default")),
-			declare.JSON("mixed_instances_policy", "MixedInstancesPolicy", `Several instance types and ways to pay, in the words of the API: {"LaunchTemplate": {"LaunchTemplateSpecification": {"LaunchTemplateName": "web", "Version": "$Default"}, "Overrides": [{"InstanceType": "t3.micro"}]}}.`).
+			declare.JSON("mixed_instances_policy", "MixedInstancesPolicy",
+				`Several instance types and ways to pay, in the words of the API: {"LaunchTemplate": {"LaunchTemplateSpecification": {"LaunchTemplateName": "web", "Version": "$Default"}, "Overrides": [{"InstanceType": "t3.micro"}]}}.`).
 				OptionalComputed().Same(samePolicy),
-			declare.Text("launch_configuration_name", "LaunchConfigurationName", "The launch configuration that instances are made from, which AWS advises against.").OptionalComputed(),
-			declare.Texts("subnets", "VPCZoneIdentifier", "The ids of the subnets that instances are in, of one VPC. NULL: default subnets of availability_zones.").OptionalComputed().Unordered().EmptyIsNull().As(joined),
-			declare.Texts("availability_zones", "AvailabilityZones", "The availability zones that instances are in; those of subnets if left out.").OptionalComputed().Unordered().EmptyIsNull(),
-			declare.Text("health_check_type", "HealthCheckType", "By what instances are judged besides their own state, with commas between: EC2 (nothing else), EBS, ELB, VPC_LATTICE.").Default("'EC2'"),
-			declare.Integer("health_check_grace_period", "HealthCheckGracePeriod", "How many seconds a new instance is not judged.").Default("0").Check("health_check_grace_period >= 0").Usual(modules.Int(0)),
-			declare.Integer("default_cooldown", "DefaultCooldown", "How many seconds pass between two activities of simple scaling policies.").Default("300").Check("default_cooldown >= 0").Usual(modules.Int(300)),
-			declare.Integer("default_instance_warmup", "DefaultInstanceWarmup", "After how many seconds a new instance counts in metrics.").Check("default_instance_warmup >= 0").Unset(modules.Int(-1)),
-			declare.Integer("max_instance_lifetime", "MaxInstanceLifetime", "After how many seconds, a day at least, instances are replaced. NULL: never.").
+			declare.Text("launch_configuration_name", "LaunchConfigurationName",
+				"The launch configuration that instances are made from, which AWS advises against.").OptionalComputed(),
+			declare.Texts("subnets", "VPCZoneIdentifier",
+				"The ids of the subnets that instances are in, of one VPC. NULL: default subnets of availability_zones.").OptionalComputed().Unordered().EmptyIsNull().As(joined),
+			declare.Texts("availability_zones", "AvailabilityZones",
+				"The availability zones that instances are in; those of subnets if left out.").OptionalComputed().Unordered().EmptyIsNull(),
+			declare.Text("health_check_type", "HealthCheckType",
+				"By what instances are judged besides their own state, with commas between: EC2 (nothing else), EBS, "+
+					"ELB, VPC_LATTICE.").Default("'EC2'"),
+			declare.Integer("health_check_grace_period", "HealthCheckGracePeriod",
+				"How many seconds a new instance is not judged.").Default("0").Check(
+				"health_check_grace_period >= 0").Usual(modules.Int(0)),
+			declare.Integer("default_cooldown", "DefaultCooldown",
+				"How many seconds pass between two activities of simple scaling policies.").Default("300").Check(
+				"default_cooldown >= 0").Usual(modules.Int(300)),
+			declare.Integer("default_instance_warmup", "DefaultInstanceWarmup",
+				"After how many seconds a new instance counts in metrics.").Check("default_instance_warmup >= 0").Unset(
+				modules.Int(-1)),
+			declare.Integer("max_instance_lifetime", "MaxInstanceLifetime",
+				"After how many seconds, a day at least, instances are replaced. NULL: never.").
 				Check("max_instance_lifetime >= 86400").Unset(modules.Int(0)),
-			declare.Bool("new_instances_protected_from_scale_in", "NewInstancesProtectedFromScaleIn", "Whether new instances are kept when the group shrinks.").Default("false"),
-			declare.Bool("capacity_rebalance", "CapacityRebalance", "Whether Spot Instances are replaced before they are interrupted.").Default("false"),
-			declare.Texts("termination_policies", "TerminationPolicies", "Which instances go first, in this order, such as OldestInstance. Default if left out.").OptionalComputed().EmptyIsNull(),
-			declare.JSON("instance_maintenance_policy", "InstanceMaintenancePolicy", `How much of the capacity is in service while instances are replaced, in percent: {"MinHealthyPercentage": 90, "MaxHealthyPercentage": 120}.`).
-				Same(declare.Alike[astypes.InstanceMaintenancePolicy](nil)).Unset(modules.Text(`{"MinHealthyPercentage": -1, "MaxHealthyPercentage": -1}`)),
-			declare.Text("placement_group", "PlacementGroup", "The placement group that instances are in.").Unset(modules.Text("")),
-			declare.Text("service_linked_role_arn", "ServiceLinkedRoleARN", "The ARN of the service-linked role by which the group acts; the account's usual one if left out.").OptionalComputed(),
-			declare.Text("deletion_protection", "DeletionProtection", "Whether the group can be deleted: none (it can), prevent-force-deletion (not with its instances), prevent-all-deletion.").
-				Default("'none'").OneOf(declare.Values(astypes.DeletionProtection("").Values())...).Usual(modules.Text("none")),
-			declare.Texts("target_group_arns", "TargetGroupARNs", "The ARNs of the target groups of load balancers that instances are registered with.").Unordered().EmptyIsNull(),
+			declare.Bool("new_instances_protected_from_scale_in", "NewInstancesProtectedFromScaleIn",
+				"Whether new instances are kept when the group shrinks.").Default("false"),
+			declare.Bool("capacity_rebalance", "CapacityRebalance",
+				"Whether Spot Instances are replaced before they are interrupted.").Default("false"),
+			declare.Texts("termination_policies", "TerminationPolicies",
+				"Which instances go first, in this order, such as OldestInstance. Default if left out.").OptionalComputed().EmptyIsNull(),
+			declare.JSON("instance_maintenance_policy", "InstanceMaintenancePolicy",
+				`How much of the capacity is in service while instances are replaced, in percent: {"MinHealthyPercentage": 90, "MaxHealthyPercentage": 120}.`).
+				Same(declare.Alike[astypes.InstanceMaintenancePolicy](nil)).Unset(
+				modules.Text(`{"MinHealthyPercentage": -1, "MaxHealthyPercentage": -1}`)),
+			declare.Text("placement_group", "PlacementGroup",
+				"The placement group that instances are in.").Unset(modules.Text("")),
+			declare.Text("service_linked_role_arn", "ServiceLinkedRoleARN",
+				"The ARN of the service-linked role by which the group acts; the account's usual one if left out.").OptionalComputed(),
+			declare.Text("deletion_protection", "DeletionProtection",
+				"Whether the group can be deleted: none (it can), prevent-force-deletion (not with its instances), "+
+					"prevent-all-deletion.").
+				Default("'none'").OneOf(declare.Values(astypes.DeletionProtection("").Values())...).Usual(
+				modules.Text("none")),
+			declare.Texts("target_group_arns", "TargetGroupARNs",
+				"The ARNs of the target groups of load balancers that instances are registered with.").Unordered().EmptyIsNull(),
 			declare.ARN("arn", "AutoScalingGroupARN"),
 			declare.Text("status", "Status", "NULL, or Delete in progress.").Computed(),
-			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]", "The node group of EKS that the group was made for by EKS itself.").Computed(),
-			declare.TagsBy("Tags", declare.Call((*autoscaling.Client).CreateOrUpdateTags, declare.Edit(func(ctx context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
-				ofGroup(in.Tags, s.Have)
-				return asBefore(ctx, s, in.Tags)
-			})), declare.Call((*autoscaling.Client).DeleteTags, declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.DeleteTagsInput) error {
-				ofGroup(in.Tags, s.Have)
-				return nil
-			}))).Doc("Tags: an object of texts. New instances get those that are added here, too; whether they get one that is there already stays as it is."),
+			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]",
+				"The node group of EKS that the group was made for by EKS itself.").Computed(),
+			declare.TagsBy("Tags", declare.Call((*autoscaling.Client).CreateOrUpdateTags,
+				declare.Edit(func(ctx context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
+					ofGroup(in.Tags, s.Have)
+					return asBefore(ctx, s, in.Tags)
+				})), declare.Call((*autoscaling.Client).DeleteTags,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.DeleteTagsInput) error {
+					ofGroup(in.Tags, s.Have)
+					return nil
+				}))).Doc("Tags: an object of texts. New instances get those that are added here, too; whether they get " +
+				"one that is there already stays as it is."),
 		},
 		Checks: []string{"min_size <= max_size", "desired_capacity BETWEEN min_size AND max_size",
 			"num_nonnulls(launch_template_id, mixed_instances_policy, launch_configuration_name) <= 1"},
 		DestroyBeforeCreate: true, // one name is one group
 
 		EventMappings: modules.EventMappings("autoscaling.amazonaws.com",
-			modules.Request("autoScalingGroupName", "SetDesiredCapacity", "AttachInstances", "DetachInstances", "EnterStandby", "ExitStandby", "SetInstanceProtection", "SuspendProcesses", "ResumeProcesses", "EnableMetricsCollection", "DisableMetricsCollection", "AttachLoadBalancers", "DetachLoadBalancers", "AttachTrafficSources", "DetachTrafficSources", "PutWarmPool", "DeleteWarmPool", "StartInstanceRefresh", "CancelInstanceRefresh", "RollbackInstanceRefresh"),
+			modules.Request("autoScalingGroupName", "SetDesiredCapacity", "AttachInstances", "DetachInstances",
+				"EnterStandby", "ExitStandby", "SetInstanceProtection", "SuspendProcesses", "ResumeProcesses",
+				"EnableMetricsCollection", "DisableMetricsCollection", "AttachLoadBalancers", "DetachLoadBalancers",
+				"AttachTrafficSources", "DetachTrafficSources", "PutWarmPool", "DeleteWarmPool", "StartInstanceRefresh",
+				"CancelInstanceRefresh", "RollbackInstanceRefresh"),
 			modules.Request("tags.resourceId", "CreateOrUpdateTags", "DeleteTags"),
 			modules.Response("activity.autoScalingGroupName", "TerminateInstanceInAutoScalingGroup"),
 		),
-		List: declare.Pages(autoscaling.NewDescribeAutoScalingGroupsPaginator, "AutoScalingGroups", declare.With(&autoscaling.DescribeAutoScalingGroupsInput{
-			MaxRecords: awssdk.Int32(mostGroups), IncludeInstances: awssdk.Bool(false),
-		})),
+		List: declare.Pages(autoscaling.NewDescribeAutoScalingGroupsPaginator, "AutoScalingGroups",
+			declare.With(&autoscaling.DescribeAutoScalingGroupsInput{
+				MaxRecords: awssdk.Int32(mostGroups), IncludeInstances: awssdk.Bool(false),
+			})),
 		Get: declare.Named("AutoScalingGroupNames", mostGroups),
-		Create: declare.Call((*autoscaling.Client).CreateAutoScalingGroup, declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.CreateAutoScalingGroupInput) error {
-			ofGroup(in.Tags, s.Want)
-			return nil
-		})),
+		Create: declare.Call((*autoscaling.Client).CreateAutoScalingGroup,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.CreateAutoScalingGroupInput) error {
+				ofGroup(in.Tags, s.Want)
+				return nil
+			})),
 		Updates: []declare.Update{
 			declare.Members("target_group_arns", declare.Call((*autoscaling.Client).AttachLoadBalancerTargetGroups),
 				declare.Call((*autoscaling.Client).DetachLoadBalancerTargetGroups), "TargetGroupARNs[0]", ""),
-			declare.Modify(declare.Call((*autoscaling.Client).UpdateAutoScalingGroup, declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.UpdateAutoScalingGroupInput) error {
-				if in.LaunchTemplate != nil { // name and version go together
-					in.LaunchTemplate = nil
-					if name := s.Want["launch_template_id"]; !name.IsNull() {
-						in.LaunchTemplate = &astypes.LaunchTemplateSpecification{LaunchTemplateName: name.Ptr(), Version: s.Want["launch_template_version"].Ptr()}
+			declare.Modify(declare.Call((*autoscaling.Client).UpdateAutoScalingGroup,
+				declare.Edit(func(_ context.Context, s *declare.Step,
+					in *autoscaling.UpdateAutoScalingGroupInput) error {
+					if in.LaunchTemplate != nil { // name and version go together
+						in.LaunchTemplate = nil
+						if name := s.Want["launch_template_id"]; !name.IsNull() {
+							in.LaunchTemplate = &astypes.LaunchTemplateSpecification{LaunchTemplateName: name.Ptr(),
+								Version: s.Want["launch_template_version"].Ptr()}
+						}
 					}
-				}
-				return nil
-			}))),
+					return nil
+				}))),
 		},
 		Delete:    declare.Call((*autoscaling.Client).DeleteAutoScalingGroup),
 		Going:     declare.In("status", "Delete in progress"),
@@ -108,7 +153,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 // ofGroup says of tags whose they are, and that instances get them.
 func ofGroup(tags []astypes.Tag, group modules.Row) {
 	for i := range tags {
-		tags[i].ResourceId, tags[i].ResourceType = group["auto_scaling_group_name"].Ptr(), awssdk.String("auto-scaling-group")
+		tags[i].ResourceId, tags[i].ResourceType = group["auto_scaling_group_name"].Ptr(),
+			awssdk.String("auto-scaling-group")
 		tags[i].PropagateAtLaunch = awssdk.Bool(true)
 	}
 }
@@ -120,9 +166,11 @@ func asBefore(ctx context.Context, s *declare.Step, tags []astypes.Tag) error {
 	if !slices.ContainsFunc(tags, func(t astypes.Tag) bool { _, there := had[awssdk.ToString(t.Key)]; return there }) {
 		return nil
 	}
-	out, err := declare.ClientOf[*autoscaling.Client](s).DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{
-		AutoScalingGroupNames: []string{s.Have["auto_scaling_group_name"].String()}, IncludeInstances: awssdk.Bool(false),
-	})
+	out, err := declare.ClientOf[*autoscaling.Client](s).DescribeAutoScalingGroups(ctx,
+		&autoscaling.DescribeAutoScalingGroupsInput{
+			AutoScalingGroupNames: []string{s.Have["auto_scaling_group_name"].String()},
+			IncludeInstances:      awssdk.Bool(false),
+		})
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,14 @@ import (
 // Whether new instances get a tag stays as it is when its value changes (R35); of a new one they do.
 func TestPropagation(t *testing.T) {
 	t.Parallel()
-	clients := newFake(t, map[string]*node{"web": parsed(url.Values{"AutoScalingGroupName": {"web"}, "MinSize": {"0"}, "MaxSize": {"0"},
+	clients := newFake(t, map[string]*node{"web": parsed(url.Values{"AutoScalingGroupName": {"web"}, "MinSize": {"0"},
+		"MaxSize":           {"0"},
 		"Tags.member.1.Key": {"kept"}, "Tags.member.1.Value": {"old"}, "Tags.member.1.PropagateAtLaunch": {"false"},
 		"Tags.member.2.Key": {"given"}, "Tags.member.2.Value": {"old"}, "Tags.member.2.PropagateAtLaunch": {"true"}})})
 	scope := awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	have := modules.Row{"auto_scaling_group_name": text("web"), "tags": modules.StringMap(map[string]string{"kept": "old", "given": "old"})}
+	have := modules.Row{"auto_scaling_group_name": text("web"),
+		"tags": modules.StringMap(map[string]string{"kept": "old", "given": "old"})}
 	want := have.Clone()
 	want["tags"] = modules.StringMap(map[string]string{"kept": "new", "given": "new", "added": "new"})
 	if err := awstest.Update(ctx, newGroup(clients), permit, scope, have, want, []string{"tags"}); err != nil {
@@ -30,7 +32,8 @@ func TestPropagation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := client.DescribeAutoScalingGroups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"web"}})
+	out, err := client.DescribeAutoScalingGroups(ctx,
+		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{"web"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ const (
 
 func distribution(t *testing.T) modules.Row {
 	return modules.Row{
-		"comment": text("life"), "enabled": modules.Bool(true), "price_class": text("PriceClass_All"), "http_version": text("http2"),
+		"comment": text("life"), "enabled": modules.Bool(true), "price_class": text("PriceClass_All"),
+		"http_version":           text("http2"),
 		"default_cache_behavior": document(t, behavior), "origins": document(t, `[`+bucket+`]`),
 		"geo_restriction": document(t, `{"RestrictionType":"none"}`), "logging": document(t, `{"Enabled":false}`),
 	}
@@ -51,17 +52,25 @@ func TestDistributionLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newDistribution(awstest.Clients(t)), Scope: awstest.Scope(""), Want: want,
 		Changes: map[string][]modules.Value{
-			"comment":                   {text("another"), text("")},
-			"alternate_domain_names":    {modules.Strings([]string{"www.example.com", "example.com"}), modules.Null},
-			"default_cache_behavior":    {document(t, `{"TargetOriginId":"site","ViewerProtocolPolicy":"allow-all","Compress":false,"ForwardedValues":{"QueryString":true}}`), document(t, behavior)},
-			"cache_behaviors":           {document(t, `[{"PathPattern":"/b/*",`+behavior[1:]+`,{"PathPattern":"/a/*",`+behavior[1:]+`]`), modules.Null},
-			"origins":                   {document(t, `[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"},"CustomHeaders":{"Items":[{"HeaderName":"X-A","HeaderValue":"1"}]}},`+bucket+`]`)},
-			"origin_groups":             {document(t, `[{"Id":"both","FailoverCriteria":{"StatusCodes":{"Items":[500]}},"Members":{"Items":[{"OriginId":"site"},{"OriginId":"api"}]}}]`), modules.Null},
-			"custom_error_responses":    {document(t, `[{"ErrorCode":404,"ResponseCode":"200","ResponsePagePath":"/index.html"},{"ErrorCode":403}]`), modules.Null},
-			"default_root_object":       {text("index.html"), modules.Null},
-			"web_acl_id":                {text("arn:aws:wafv2:us-east-1:123456789012:global/webacl/a/1"), modules.Null},
-			"geo_restriction":           {document(t, `{"RestrictionType":"whitelist","Items":["FR","DE"]}`), document(t, `{"RestrictionType":"none"}`)},
-			"logging":                   {document(t, `{"Bucket":"logs.s3.amazonaws.com","Prefix":"web/"}`), document(t, `{"Enabled":false}`)},
+			"comment":                {text("another"), text("")},
+			"alternate_domain_names": {modules.Strings([]string{"www.example.com", "example.com"}), modules.Null},
+			"default_cache_behavior": {document(t,
+				`{"TargetOriginId":"site","ViewerProtocolPolicy":"allow-all","Compress":false,"ForwardedValues":{"QueryString":true}}`), document(t, behavior)},
+			"cache_behaviors": {document(t, `[{"PathPattern":"/b/*",`+behavior[1:]+`,{"PathPattern":"/a/*",`+
+				behavior[1:]+`]`), modules.Null},
+			"origins": {document(t,
+				`[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"},"CustomHeaders":{"Items":[{"HeaderName":"X-A","HeaderValue":"1"}]}},`+bucket+`]`)},
+			"origin_groups": {document(t,
+				`[{"Id":"both","FailoverCriteria":{"StatusCodes":{"Items":[500]}},"Members":{"Items":[{"OriginId":"site"},{"OriginId":"api"}]}}]`), modules.Null},
+			"custom_error_responses": {document(t,
+				`[{"ErrorCode":404,"ResponseCode":"200","ResponsePagePath":"/index.html"},{"ErrorCode":403}]`),
+				modules.Null},
+			"default_root_object": {text("index.html"), modules.Null},
+			"web_acl_id":          {text("arn:aws:wafv2:us-east-1:123456789012:global/webacl/a/1"), modules.Null},
+			"geo_restriction": {document(t, `{"RestrictionType":"whitelist","Items":["FR","DE"]}`),
+				document(t, `{"RestrictionType":"none"}`)},
+			"logging": {document(t, `{"Bucket":"logs.s3.amazonaws.com","Prefix":"web/"}`),
+				document(t, `{"Enabled":false}`)},
 			"custom_ssl_certificate_id": {text(certificate)},
 		},
 	})
@@ -72,7 +81,8 @@ func TestOriginAccessControlLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newOriginAccessControl(awstest.Clients(t)), Scope: awstest.Scope(""),
 		Want: modules.Row{
-			"name": text("life"), "description": text(""), "origin_type": text("s3"), "signing_behavior": text("always"), "signing_protocol": text("sigv4"),
+			"name": text("life"), "description": text(""), "origin_type": text("s3"),
+			"signing_behavior": text("always"), "signing_protocol": text("sigv4"),
 		},
 		Changes: map[string][]modules.Value{"description": {text("signs"), text("")}},
 	})
@@ -121,12 +131,17 @@ func TestConfiguration(t *testing.T) {
 	}
 	have := read()
 	for column, want := range map[string]modules.Value{
-		"default_cache_behavior": document(t, `{"TargetOriginId":"site","ViewerProtocolPolicy":"redirect-to-https","CachePolicyId":"658327ea-f89d-4fab-a63d-7e88639e58f6"}`),
+		"default_cache_behavior": document(t,
+			`{"TargetOriginId":"site","ViewerProtocolPolicy":"redirect-to-https","CachePolicyId":"658327ea-f89d-4fab-a63d-7e88639e58f6"}`),
 		"origins": document(t, `[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"}},
 			{"Id":"site","DomainName":"site.s3.us-east-1.amazonaws.com","OriginAccessControlId":"E2"}]`),
-		"cache_behaviors": modules.Null, "origin_groups": modules.Null, "custom_error_responses": modules.Null, "alternate_domain_names": modules.Null,
-		"geo_restriction": document(t, `{"RestrictionType":"none"}`), "logging": document(t, `{"Enabled":false}`), "default_root_object": modules.Null, "web_acl_id": modules.Null,
-		"custom_ssl_certificate_id": modules.Null, "ssl_support_method": text("sni-only"), "minimum_protocol_version": text("TLSv1.2_2019"), "caller_reference": text("mine"),
+		"cache_behaviors": modules.Null, "origin_groups": modules.Null, "custom_error_responses": modules.Null,
+		"alternate_domain_names": modules.Null,
+		"geo_restriction":        document(t, `{"RestrictionType":"none"}`),
+		"logging":                document(t, `{"Enabled":false}`),
+		"default_root_object":    modules.Null, "web_acl_id": modules.Null,
+		"custom_ssl_certificate_id": modules.Null, "ssl_support_method": text("sni-only"),
+		"minimum_protocol_version": text("TLSv1.2_2019"), "caller_reference": text("mine"),
 	} {
 		if !r.Table().Column(column).Same(have[column], want) {
 			t.Errorf("%s is %s, want the same as %s", column, have[column], want)
@@ -157,10 +172,14 @@ func TestConfiguration(t *testing.T) {
 		change modules.Row
 		expect func(*cftypes.DistributionConfig)
 	}{
-		{modules.Row{"comment": text("second"), "alternate_domain_names": modules.Strings([]string{"a.example.com"})}, func(c *cftypes.DistributionConfig) {
-			c.Comment, c.Aliases = awssdk.String("second"), &cftypes.Aliases{Quantity: awssdk.Int32(1), Items: []string{"a.example.com"}}
+		{modules.Row{"comment": text("second"), "alternate_domain_names": modules.Strings([]string{"a.example.com"})},
+			func(c *cftypes.DistributionConfig) {
+				c.Comment, c.Aliases = awssdk.String("second"),
+					&cftypes.Aliases{Quantity: awssdk.Int32(1), Items: []string{"a.example.com"}}
+			}},
+		{modules.Row{"alternate_domain_names": modules.Null}, func(c *cftypes.DistributionConfig) {
+			c.Aliases = &cftypes.Aliases{Quantity: awssdk.Int32(0)}
 		}},
-		{modules.Row{"alternate_domain_names": modules.Null}, func(c *cftypes.DistributionConfig) { c.Aliases = &cftypes.Aliases{Quantity: awssdk.Int32(0)} }},
 		// The certificate stays, which is IAM's.
 		{modules.Row{"minimum_protocol_version": text("TLSv1.2_2021")}, func(c *cftypes.DistributionConfig) {
 			c.ViewerCertificate.MinimumProtocolVersion = cftypes.MinimumProtocolVersionTLSv122021
@@ -168,7 +187,8 @@ func TestConfiguration(t *testing.T) {
 			c.ViewerCertificate.Certificate, c.ViewerCertificate.CertificateSource = nil, ""
 		}},
 		{modules.Row{"custom_ssl_certificate_id": text(certificate)}, func(c *cftypes.DistributionConfig) {
-			c.ViewerCertificate.ACMCertificateArn, c.ViewerCertificate.IAMCertificateId = awssdk.String(certificate), nil
+			c.ViewerCertificate.ACMCertificateArn, c.ViewerCertificate.IAMCertificateId = awssdk.String(certificate),
+				nil
 		}},
 		{modules.Row{"custom_ssl_certificate_id": modules.Null}, func(c *cftypes.DistributionConfig) {
 			c.ViewerCertificate = &cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(true)}
@@ -248,10 +268,14 @@ func TestSecure(t *testing.T) {
 	acm := awssdk.String(certificate)
 	for _, c := range []struct{ have, want cftypes.ViewerCertificate }{
 		{cftypes.ViewerCertificate{}, cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(true)}},
-		{cftypes.ViewerCertificate{ACMCertificateArn: acm}, cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(false), ACMCertificateArn: acm,
-			SSLSupportMethod: cftypes.SSLSupportMethodSniOnly, MinimumProtocolVersion: cftypes.MinimumProtocolVersionTLSv122021}},
-		{cftypes.ViewerCertificate{ACMCertificateArn: acm, SSLSupportMethod: cftypes.SSLSupportMethodVip}, cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(false), ACMCertificateArn: acm,
-			SSLSupportMethod: cftypes.SSLSupportMethodVip, MinimumProtocolVersion: cftypes.MinimumProtocolVersionTLSv1}},
+		{cftypes.ViewerCertificate{ACMCertificateArn: acm},
+			cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(false), ACMCertificateArn: acm,
+				SSLSupportMethod:       cftypes.SSLSupportMethodSniOnly,
+				MinimumProtocolVersion: cftypes.MinimumProtocolVersionTLSv122021}},
+		{cftypes.ViewerCertificate{ACMCertificateArn: acm, SSLSupportMethod: cftypes.SSLSupportMethodVip},
+			cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(false), ACMCertificateArn: acm,
+				SSLSupportMethod:       cftypes.SSLSupportMethodVip,
+				MinimumProtocolVersion: cftypes.MinimumProtocolVersionTLSv1}},
 	} {
 		if err := secure(&c.have); err != nil || !reflect.DeepEqual(c.have, c.want) {
 			t.Errorf("got %+v, %v, want %+v", c.have, err, c.want)
@@ -268,17 +292,26 @@ func TestDocuments(t *testing.T) {
 	}{
 		{"default_cache_behavior", `{"ForwardedValues":{"QueryString":false}}`,
 			`{"ForwardedValues":{"QueryString":false,"Cookies":{"Forward":"none"},"Headers":{"Quantity":0}},"MinTTL":0,"DefaultTTL":86400,"MaxTTL":31536000}`, true},
-		{"default_cache_behavior", `{"ForwardedValues":{"QueryString":false},"MinTTL":90000}`, `{"ForwardedValues":{"QueryString":false},"MinTTL":90000,"DefaultTTL":90000}`, true},
-		{"default_cache_behavior", `{"TrustedKeyGroups":{"Items":["b","a"]}}`, `{"TrustedKeyGroups":{"Enabled":true,"Quantity":2,"Items":["a","b"]}}`, true},
+		{"default_cache_behavior", `{"ForwardedValues":{"QueryString":false},"MinTTL":90000}`,
+			`{"ForwardedValues":{"QueryString":false},"MinTTL":90000,"DefaultTTL":90000}`, true},
+		{"default_cache_behavior", `{"TrustedKeyGroups":{"Items":["b","a"]}}`,
+			`{"TrustedKeyGroups":{"Enabled":true,"Quantity":2,"Items":["a","b"]}}`, true},
 		{"default_cache_behavior", `{"TrustedKeyGroups":{"Items":["a"]}}`, `{}`, false},
-		{"default_cache_behavior", `{"LambdaFunctionAssociations":{"Items":[{"EventType":"viewer-request"}]}}`, `{"LambdaFunctionAssociations":{"Items":[{"EventType":"viewer-request","IncludeBody":false}]}}`, true},
+		{"default_cache_behavior", `{"LambdaFunctionAssociations":{"Items":[{"EventType":"viewer-request"}]}}`,
+			`{"LambdaFunctionAssociations":{"Items":[{"EventType":"viewer-request","IncludeBody":false}]}}`, true},
 		{"default_cache_behavior", `{"GrpcConfig":{"Enabled":true}}`, `{}`, false},
 		{"cache_behaviors", `[{"PathPattern":"/a"}]`, `[{"PathPattern":"/a","Compress":false}]`, true},
-		{"cache_behaviors", `[{"PathPattern":"/a"},{"PathPattern":"/b"}]`, `[{"PathPattern":"/b"},{"PathPattern":"/a"}]`, false},
-		{"origins", `[{"Id":"a","OriginShield":{"OriginShieldRegion":"us-east-1"}}]`, `[{"Id":"a","OriginShield":{"Enabled":true,"OriginShieldRegion":"us-east-1"}}]`, true},
-		{"origins", `[{"Id":"a","VpcOriginConfig":{"VpcOriginId":"v"}}]`, `[{"Id":"a","VpcOriginConfig":{"VpcOriginId":"v","OriginReadTimeout":30,"OriginKeepaliveTimeout":5}}]`, true},
-		{"origin_groups", `[{"Id":"a","Members":{"Items":[{"OriginId":"x"},{"OriginId":"y"}]}}]`, `[{"Id":"a","Members":{"Items":[{"OriginId":"y"},{"OriginId":"x"}]}}]`, false},
-		{"custom_error_responses", `[{"ErrorCode":404},{"ErrorCode":403}]`, `[{"ErrorCode":403,"ErrorCachingMinTTL":10},{"ErrorCode":404}]`, true},
+		{"cache_behaviors", `[{"PathPattern":"/a"},{"PathPattern":"/b"}]`,
+			`[{"PathPattern":"/b"},{"PathPattern":"/a"}]`, false},
+		{"origins", `[{"Id":"a","OriginShield":{"OriginShieldRegion":"us-east-1"}}]`,
+			`[{"Id":"a","OriginShield":{"Enabled":true,"OriginShieldRegion":"us-east-1"}}]`, true},
+		{"origins", `[{"Id":"a","VpcOriginConfig":{"VpcOriginId":"v"}}]`,
+			`[{"Id":"a","VpcOriginConfig":{"VpcOriginId":"v","OriginReadTimeout":30,"OriginKeepaliveTimeout":5}}]`,
+			true},
+		{"origin_groups", `[{"Id":"a","Members":{"Items":[{"OriginId":"x"},{"OriginId":"y"}]}}]`,
+			`[{"Id":"a","Members":{"Items":[{"OriginId":"y"},{"OriginId":"x"}]}}]`, false},
+		{"custom_error_responses", `[{"ErrorCode":404},{"ErrorCode":403}]`,
+			`[{"ErrorCode":403,"ErrorCachingMinTTL":10},{"ErrorCode":404}]`, true},
 		{"logging", `{"Bucket":"b"}`, `{"Enabled":true,"Bucket":"b","Prefix":"","IncludeCookies":false}`, true},
 	} {
 		if r.Table().Column(c.column).Same(document(t, c.a), document(t, c.b)) != c.same {

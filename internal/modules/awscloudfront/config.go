@@ -62,7 +62,8 @@ func count(v reflect.Value, counted bool) {
 		for i := range v.Len() {
 			count(v.Index(i), counted)
 		}
-		if kind := v.Type().Elem(); counted && kind != reflect.TypeFor[cftypes.CacheBehavior]() && kind != reflect.TypeFor[cftypes.OriginGroupMember]() {
+		if kind := v.Type().Elem(); counted && kind != reflect.TypeFor[cftypes.CacheBehavior]() &&
+			kind != reflect.TypeFor[cftypes.OriginGroupMember]() {
 			text := func(i int) string {
 				text, _ := json.Marshal(v.Index(i).Interface()) // structures of the SDK's, and texts
 				return string(text)
@@ -168,7 +169,8 @@ func originate(o *cftypes.Origin) {
 		or(&custom.HTTPSPort, 443)
 		or(&custom.OriginKeepaliveTimeout, 5)
 		or(&custom.OriginReadTimeout, 30)
-		or(&custom.OriginSslProtocols, cftypes.OriginSslProtocols{Items: []cftypes.SslProtocol{cftypes.SslProtocolTLSv12}})
+		or(&custom.OriginSslProtocols,
+			cftypes.OriginSslProtocols{Items: []cftypes.SslProtocol{cftypes.SslProtocolTLSv12}})
 		if custom.IpAddressType == "" {
 			custom.IpAddressType = cftypes.IpAddressTypeIpv4
 		}
@@ -210,7 +212,8 @@ func log(l *cftypes.LoggingConfig) {
 func secure(v *cftypes.ViewerCertificate) error {
 	own := v.ACMCertificateArn != nil || v.IAMCertificateId != nil
 	if !own && (v.SSLSupportMethod != "" || v.MinimumProtocolVersion != "") {
-		return &modules.Error{Class: modules.Invalid, Code: "InvalidViewerCertificate", Message: "ssl_support_method and minimum_protocol_version need a certificate: set custom_ssl_certificate_id"}
+		return &modules.Error{Class: modules.Invalid, Code: "InvalidViewerCertificate",
+			Message: "ssl_support_method and minimum_protocol_version need a certificate: set custom_ssl_certificate_id"}
 	}
 	byCloudFront := !own
 	v.CloudFrontDefaultCertificate = &byCloudFront

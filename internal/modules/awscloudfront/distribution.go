@@ -38,63 +38,103 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 	empty, none := modules.Text(""), modules.Text("[]")
 	return declare.New(c, declare.Table[cftypes.Distribution]{
 		Name: "distribution",
-		Doc: "Distributions: what CloudFront delivers, and from where. Columns of type jsonb are in the words of the CloudFront API Reference, without Quantity, which counts Items; members that are left out have AWS's defaults. " +
-			"What no column shows stays as it is when a distribution is changed. A change takes CloudFront minutes to carry everywhere (status). " +
+		Doc: "Distributions: what CloudFront delivers, and from where. Columns of type jsonb are in the words of the " +
+			"CloudFront API Reference, without Quantity, which counts Items; members that are left out have AWS's " +
+			"defaults. " +
+			"What no column shows stays as it is when a distribution is changed. A change takes CloudFront minutes " +
+			"to carry everywhere (status). " +
 			"A deletion disables the distribution first, and waits until that is done everywhere.",
 		Service:    declare.Service(cloudfront.NewFromConfig),
 		PerAccount: true,
 		Creation:   modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("distribution_id", "Id", "The distribution's id, such as EDFDVBD6EXAMPLE; NULL until it is created."),
-			declare.Text("domain_name", "DomainName", "Where it is reached, such as d111111abcdef8.cloudfront.net. An alias record in Route 53 names it with alias_hosted_zone_id Z2FDTNDATAQYW2.").Computed(),
-			text("caller_reference", "CallerReference", "A text of one's own that no other distribution of the account was made with; one that is made up if left out. A change makes another distribution.").
+			declare.ID("distribution_id", "Id",
+				"The distribution's id, such as EDFDVBD6EXAMPLE; NULL until it is created."),
+			declare.Text("domain_name", "DomainName",
+				"Where it is reached, such as d111111abcdef8.cloudfront.net. An alias record in Route 53 names it "+
+					"with alias_hosted_zone_id Z2FDTNDATAQYW2.").Computed(),
+			text("caller_reference", "CallerReference",
+				"A text of one's own that no other distribution of the account was made with; one that is made up if "+
+					"left out. A change makes another distribution.").
 				CreateOnly().OptionalComputed(),
-			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Absent(empty).Length(0, 128),
+			text("comment", "Comment", "What it is for, up to 128 characters.").Default("''").KeepEmpty().Absent(
+				empty).Length(0, 128),
 			of(modules.TypeBool, "enabled", "Enabled", "Whether it answers requests.").Default("true"),
-			of(modules.TypeTexts, "alternate_domain_names", "Aliases.Items", "Further names that it is reached by, such as {www.example.com}, for which it needs a certificate. A name is one distribution's alone.").
+			of(modules.TypeTexts, "alternate_domain_names", "Aliases.Items",
+				"Further names that it is reached by, such as {www.example.com}, for which it needs a certificate. A "+
+									"name is one distribution's alone.").
 				Unordered().EmptyIsNull().Exclusive(), // CreateDistribution: CNAMEAlreadyExists
-			part(json("default_cache_behavior", "DefaultCacheBehavior", `What becomes of requests: {"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}. `+
-				"It takes a CachePolicyId or, as in old distributions, ForwardedValues.").Required(), behave),
-			part(list("cache_behaviors", "CacheBehaviors", `What becomes of requests whose PathPattern is, for example, "/images/*"; the first that matches counts.`).EmptyIsNull().Unset(none), each(behaveAt)),
-			part(list("origins", "Origins", `Where it gets what it delivers: [{"Id": "site", "DomainName": "bucket.s3.us-east-1.amazonaws.com", "OriginAccessControlId": "E2QWRUHAPOMQZL"}]. `+
-				`An origin that is no bucket has a CustomOriginConfig, such as {"OriginProtocolPolicy": "https-only"}; its OriginSslProtocols are TLSv1.2 if left out. Everybody who reads the row reads the CustomHeaders.`).
+			part(json("default_cache_behavior", "DefaultCacheBehavior",
+				`What becomes of requests: {"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}. `+
+					"It takes a CachePolicyId or, as in old distributions, ForwardedValues.").Required(), behave),
+			part(list("cache_behaviors", "CacheBehaviors",
+				`What becomes of requests whose PathPattern is, for example, "/images/*"; the first that matches counts.`).EmptyIsNull().Unset(none), each(behaveAt)),
+			part(list("origins", "Origins",
+				`Where it gets what it delivers: [{"Id": "site", "DomainName": "bucket.s3.us-east-1.amazonaws.com", "OriginAccessControlId": "E2QWRUHAPOMQZL"}]. `+
+					`An origin that is no bucket has a CustomOriginConfig, such as {"OriginProtocolPolicy": "https-only"}; its OriginSslProtocols are TLSv1.2 if left out. Everybody who reads the row reads the CustomHeaders.`).
 				Required(), each(originate)),
-			part(list("origin_groups", "OriginGroups", `Origins that take over from each other: [{"Id": "both", "FailoverCriteria": {"StatusCodes": {"Items": [500]}}, "Members": {"Items": [{"OriginId": "one"}, {"OriginId": "two"}]}}].`).
+			part(list("origin_groups", "OriginGroups",
+				`Origins that take over from each other: [{"Id": "both", "FailoverCriteria": {"StatusCodes": {"Items": [500]}}, "Members": {"Items": [{"OriginId": "one"}, {"OriginId": "two"}]}}].`).
 				EmptyIsNull().Unset(none), each(group)),
-			part(list("custom_error_responses", "CustomErrorResponses", `What is answered instead of errors: [{"ErrorCode": 404, "ResponseCode": "200", "ResponsePagePath": "/index.html"}].`).
+			part(list("custom_error_responses", "CustomErrorResponses",
+				`What is answered instead of errors: [{"ErrorCode": 404, "ResponseCode": "200", "ResponsePagePath": "/index.html"}].`).
 				EmptyIsNull().Unset(none), each(answer)),
-			text("default_root_object", "DefaultRootObject", "What is delivered for /, such as index.html.").Matches("^[^/]").Unset(empty),
-			text("price_class", "PriceClass", "Which edge locations it uses: all (PriceClass_All) or those that cost less.").
-				Default("'PriceClass_All'").Absent(modules.Text("PriceClass_All")).OneOf(declare.Values(cftypes.PriceClass("").Values())...),
-			text("http_version", "HttpVersion", "Up to which version of HTTP it speaks.").Default("'http2'").Absent(modules.Text("http2")).OneOf(declare.Values(cftypes.HttpVersion("").Values())...),
-			of(modules.TypeBool, "is_ipv6_enabled", "IsIPV6Enabled", "Whether it is reached by IPv6; AWS decides if left out.").OptionalComputed(),
-			text("web_acl_id", "WebACLId", "The ARN of the AWS WAF web ACL that filters requests, or the id of one of AWS WAF Classic.").Unset(empty),
-			part(json("geo_restriction", "Restrictions.GeoRestriction", `From which countries it is reached: {"RestrictionType": "whitelist", "Items": ["DE", "FR"]}, or all but those of a blacklist.`).
-				Default(`'{"RestrictionType": "none"}'`).Absent(modules.Text(`{"RestrictionType":"none"}`)), func(*cftypes.GeoRestriction) {}),
-			part(json("logging", "Logging", `Where requests are logged (standard logging, legacy): {"Bucket": "logs.s3.amazonaws.com", "Prefix": "web/"}.`).
+			text("default_root_object", "DefaultRootObject",
+				"What is delivered for /, such as index.html.").Matches("^[^/]").Unset(empty),
+			text("price_class", "PriceClass",
+				"Which edge locations it uses: all (PriceClass_All) or those that cost less.").
+				Default("'PriceClass_All'").Absent(modules.Text("PriceClass_All")).OneOf(
+				declare.Values(cftypes.PriceClass("").Values())...),
+			text("http_version", "HttpVersion",
+				"Up to which version of HTTP it speaks.").Default("'http2'").Absent(modules.Text("http2")).OneOf(
+				declare.Values(cftypes.HttpVersion("").Values())...),
+			of(modules.TypeBool, "is_ipv6_enabled", "IsIPV6Enabled",
+				"Whether it is reached by IPv6; AWS decides if left out.").OptionalComputed(),
+			text("web_acl_id", "WebACLId",
+				"The ARN of the AWS WAF web ACL that filters requests, or the id of one of AWS WAF Classic.").Unset(
+				empty),
+			part(json("geo_restriction", "Restrictions.GeoRestriction",
+				`From which countries it is reached: {"RestrictionType": "whitelist", "Items": ["DE", "FR"]}, or all but those of a blacklist.`).
+				Default(`'{"RestrictionType": "none"}'`).Absent(modules.Text(`{"RestrictionType":"none"}`)),
+				func(*cftypes.GeoRestriction) {}),
+			part(json("logging", "Logging",
+				`Where requests are logged (standard logging, legacy): {"Bucket": "logs.s3.amazonaws.com", "Prefix": "web/"}.`).
 				Default(`'{"Enabled": false}'`).Absent(modules.Text(`{"Enabled":false}`)), log),
-			declare.Ref("custom_ssl_certificate_id", "DistributionConfig.ViewerCertificate.ACMCertificateArn", "certificate", "arn",
+			declare.Ref("custom_ssl_certificate_id", "DistributionConfig.ViewerCertificate.ACMCertificateArn",
+				"certificate", "arn",
 				"The certificate of the alternate domain names, which has to be in us-east-1. NULL: CloudFront's own.").
-				In("DistributionConfig.ViewerCertificate.ACMCertificateArn", "DistributionConfigWithTags.DistributionConfig.ViewerCertificate.ACMCertificateArn").AnyScope(),
-			text("ssl_support_method", "ViewerCertificate.SSLSupportMethod", "With a certificate: who can use HTTPS, all but ancient browsers (sni-only, if left out) or everybody (vip, for hundreds of dollars a month).").
+				In("DistributionConfig.ViewerCertificate.ACMCertificateArn",
+					"DistributionConfigWithTags.DistributionConfig.ViewerCertificate.ACMCertificateArn").AnyScope(),
+			text("ssl_support_method", "ViewerCertificate.SSLSupportMethod",
+				"With a certificate: who can use HTTPS, all but ancient browsers (sni-only, if left out) or "+
+					"everybody (vip, for hundreds of dollars a month).").
 				OptionalComputed().OneOf(declare.Values(cftypes.SSLSupportMethod("").Values())...),
-			text("minimum_protocol_version", "ViewerCertificate.MinimumProtocolVersion", "With a certificate: how requests have to be encrypted at least; TLSv1.2_2021 if left out, or TLSv1 with vip.").
+			text("minimum_protocol_version", "ViewerCertificate.MinimumProtocolVersion",
+				"With a certificate: how requests have to be encrypted at least; TLSv1.2_2021 if left out, or TLSv1 "+
+					"with vip.").
 				OptionalComputed().OneOf(declare.Values(cftypes.MinimumProtocolVersion("").Values())...),
-			declare.Text("status", "Status", "InProgress while CloudFront carries a change everywhere, then Deployed.").Computed(),
+			declare.Text("status", "Status",
+				"InProgress while CloudFront carries a change everywhere, then Deployed.").Computed(),
 			declare.ARN("arn", "ARN").In("Resource"),
-			declare.Bool("dns_records", "", "Whether an alias record of each of its alternate_domain_names is put into the account's hosted zones, as rows of resource_record_set (module aws_route53), when AWS tells its domain_name. "+
-				"The rows stay when the distribution goes. AWS does not know of it.").Default("false").Local().Since(2),
-			declare.Tags("Tags.Items", (*cloudfront.Client).TagResource, (*cloudfront.Client).UntagResource).From(declare.Call((*cloudfront.Client).ListTagsForResource)),
+			declare.Bool("dns_records", "",
+				"Whether an alias record of each of its alternate_domain_names is put into the account's hosted "+
+					"zones, as rows of resource_record_set (module aws_route53), when AWS tells its domain_name. "+
+					"The rows stay when the distribution goes. AWS does not know of it.").Default(
+				"false").Local().Since(2),
+			declare.Tags("Tags.Items", (*cloudfront.Client).TagResource,
+				(*cloudfront.Client).UntagResource).From(declare.Call((*cloudfront.Client).ListTagsForResource)),
 		},
 
 		// The listing lacks some of the configuration.
 		EventMappings: modules.EventMappings("cloudfront.amazonaws.com",
-			modules.Response("distribution.id", "CreateDistribution", "CopyDistribution", "UpdateDistributionWithStagingConfig"),
+			modules.Response("distribution.id", "CreateDistribution", "CopyDistribution",
+				"UpdateDistributionWithStagingConfig"),
 			modules.Request("id", "DeleteDistribution"),
 			modules.Request("targetDistributionId", "AssociateAlias"),
 		),
-		List: declare.Pages(cloudfront.NewListDistributionsPaginator, "DistributionList.Items").Names("distribution_id", "Id"),
-		Get:  declare.One(declare.Call((*cloudfront.Client).GetDistribution), "Distribution"),
+		List: declare.Pages(cloudfront.NewListDistributionsPaginator, "DistributionList.Items").Names("distribution_id",
+			"Id"),
+		Get: declare.One(declare.Call((*cloudfront.Client).GetDistribution), "Distribution"),
 		Row: func(_ context.Context, _ *declare.Step, d *cftypes.Distribution, row modules.Row) error {
 			// With CloudFront's own certificate both are of no effect (page ViewerCertificate).
 			if v := d.DistributionConfig.ViewerCertificate; v != nil && awssdk.ToBool(v.CloudFrontDefaultCertificate) {
@@ -102,15 +142,18 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		Create: declare.Call((*cloudfront.Client).CreateDistributionWithTags, declare.Answer("Distribution"), declare.Failed(uncertified),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *cloudfront.CreateDistributionWithTagsInput) error {
+		Create: declare.Call((*cloudfront.Client).CreateDistributionWithTags, declare.Answer("Distribution"),
+			declare.Failed(uncertified),
+			declare.Edit(func(_ context.Context, s *declare.Step,
+				in *cloudfront.CreateDistributionWithTagsInput) error {
 				config := in.DistributionConfigWithTags.DistributionConfig
 				or(&config.CallerReference, s.Token)
 				or(&config.ViewerCertificate, cftypes.ViewerCertificate{})
 				count(reflect.ValueOf(config), true)
 				return secure(config.ViewerCertificate)
 			})),
-		Updates:  []declare.Update{declare.Modify(declare.Call((*cloudfront.Client).UpdateDistribution, declare.Edit(configure), declare.Failed(uncertified)))},
+		Updates: []declare.Update{declare.Modify(declare.Call((*cloudfront.Client).UpdateDistribution,
+			declare.Edit(configure), declare.Failed(uncertified)))},
 		DeleteBy: remove,
 	})
 }
@@ -118,7 +161,8 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 // configure puts what changes into the configuration as it is now, which
 // UpdateDistribution replaces as a whole (page UpdateDistribution).
 func configure(ctx context.Context, s *declare.Step, in *cloudfront.UpdateDistributionInput) error {
-	now, err := declare.ClientOf[*cloudfront.Client](s).GetDistributionConfig(ctx, &cloudfront.GetDistributionConfigInput{Id: in.Id})
+	now, err := declare.ClientOf[*cloudfront.Client](s).GetDistributionConfig(ctx,
+		&cloudfront.GetDistributionConfigInput{Id: in.Id})
 	if err != nil {
 		return err
 	}
@@ -145,7 +189,8 @@ func uncertified(ctx context.Context, s *declare.Step, err error) error {
 		return err
 	}
 	certificate := s.Want["custom_ssl_certificate_id"].Ptr()
-	client, failed := declare.Client(ctx, s.Clients, modules.Scope{Account: s.Scope.Account, Region: certificateRegion}, acm.NewFromConfig)
+	client, failed := declare.Client(ctx, s.Clients, modules.Scope{Account: s.Scope.Account, Region: certificateRegion},
+		acm.NewFromConfig)
 	if failed != nil {
 		return err
 	}
@@ -155,7 +200,9 @@ func uncertified(ctx context.Context, s *declare.Step, err error) error {
 	}
 	switch out.Certificate.Status {
 	case acmtypes.CertificateStatusPendingValidation:
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Err: err, Message: "waits until its certificate is issued, for which the records in the certificate's domain_validation_records have to be in the DNS"}
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Err: err,
+			Message: "waits until its certificate is issued, for which the records in the certificate's " +
+				"domain_validation_records have to be in the DNS"}
 	case acmtypes.CertificateStatusIssued:
 		return &modules.Error{Class: modules.NotFound, Code: e.Code, Err: err, Message: e.Message}
 	}
@@ -167,7 +214,8 @@ func uncertified(ctx context.Context, s *declare.Step, err error) error {
 func viewed(s *declare.Step, was *cftypes.ViewerCertificate) *cftypes.ViewerCertificate {
 	v := &cftypes.ViewerCertificate{}
 	if was != nil && !awssdk.ToBool(was.CloudFrontDefaultCertificate) {
-		v.ACMCertificateArn, v.IAMCertificateId, v.SSLSupportMethod, v.MinimumProtocolVersion = was.ACMCertificateArn, was.IAMCertificateId, was.SSLSupportMethod, was.MinimumProtocolVersion
+		v.ACMCertificateArn, v.IAMCertificateId, v.SSLSupportMethod, v.MinimumProtocolVersion = was.ACMCertificateArn,
+			was.IAMCertificateId, was.SSLSupportMethod, was.MinimumProtocolVersion
 	}
 	if s.Changes("custom_ssl_certificate_id") {
 		v.ACMCertificateArn, v.IAMCertificateId = s.Want["custom_ssl_certificate_id"].Ptr(), nil
@@ -195,14 +243,16 @@ func remove(ctx context.Context, s *declare.Step) error {
 	d, version := out.Distribution, out.ETag
 	if config := d.DistributionConfig; awssdk.ToBool(config.Enabled) {
 		config.Enabled = awssdk.Bool(false)
-		out, err := c.UpdateDistribution(ctx, &cloudfront.UpdateDistributionInput{Id: id, DistributionConfig: config, IfMatch: version})
+		out, err := c.UpdateDistribution(ctx,
+			&cloudfront.UpdateDistributionInput{Id: id, DistributionConfig: config, IfMatch: version})
 		if err != nil {
 			return err
 		}
 		d, version = out.Distribution, out.ETag
 	}
 	if status := awssdk.ToString(d.Status); status != deployed {
-		return &modules.Error{Class: modules.Dependency, Code: status, Message: "waits until CloudFront has disabled it everywhere, which takes minutes"}
+		return &modules.Error{Class: modules.Dependency, Code: status,
+			Message: "waits until CloudFront has disabled it everywhere, which takes minutes"}
 	}
 	_, err = c.DeleteDistribution(ctx, &cloudfront.DeleteDistributionInput{Id: id, IfMatch: version})
 	return err

@@ -26,12 +26,16 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 		Service:    declare.Service(cloudfront.NewFromConfig),
 		PerAccount: true,
 		Columns: []declare.Column{
-			of("name", "Name", "Its name, up to 64 characters. Another name makes another, and the old one stays until no distribution uses it.").Required().Identity().CreateOnly().Length(1, 64),
-			declare.Text("origin_access_control_id", "Id", "Its id, such as E2QWRUHAPOMQZL; NULL until it is created.").Computed().Key(),
+			of("name", "Name", "Its name, up to 64 characters. Another name makes another, and the old one stays "+
+				"until no distribution uses it.").Required().Identity().CreateOnly().Length(1, 64),
+			declare.Text("origin_access_control_id", "Id",
+				"Its id, such as E2QWRUHAPOMQZL; NULL until it is created.").Computed().Key(),
 			of("description", "Description", "What it is for.").Default("''").KeepEmpty().Absent(modules.Text("")),
 			of("origin_type", "OriginAccessControlOriginType", "What kind of origin it is for.").Default("'s3'").
 				OneOf(declare.Values(cftypes.OriginAccessControlOriginTypes("").Values())...),
-			of("signing_behavior", "SigningBehavior", "Which requests CloudFront signs: all (always), none (never), or those whose viewer sent no header Authorization (no-override).").
+			of("signing_behavior", "SigningBehavior",
+				"Which requests CloudFront signs: all (always), none (never), or those whose viewer sent no header "+
+					"Authorization (no-override).").
 				Default("'always'").OneOf(declare.Values(cftypes.OriginAccessControlSigningBehaviors("").Values())...),
 			of("signing_protocol", "SigningProtocol", "How it signs them.").Default("'sigv4'").
 				OneOf(declare.Values(cftypes.OriginAccessControlSigningProtocols("").Values())...),
@@ -41,12 +45,14 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 		Get:    declare.Search(), // no call finds one by its name
 		Create: declare.Call((*cloudfront.Client).CreateOriginAccessControl, declare.Answer("OriginAccessControl")),
 		Updates: []declare.Update{declare.Replace(declare.Call((*cloudfront.Client).UpdateOriginAccessControl,
-			declare.Edit(func(ctx context.Context, s *declare.Step, in *cloudfront.UpdateOriginAccessControlInput) (err error) {
+			declare.Edit(func(ctx context.Context, s *declare.Step,
+				in *cloudfront.UpdateOriginAccessControlInput) (err error) {
 				in.IfMatch, err = version(ctx, s, in.Id)
 				return err
 			})))},
 		Delete: declare.Call((*cloudfront.Client).DeleteOriginAccessControl,
-			declare.Edit(func(ctx context.Context, s *declare.Step, in *cloudfront.DeleteOriginAccessControlInput) (err error) {
+			declare.Edit(func(ctx context.Context, s *declare.Step,
+				in *cloudfront.DeleteOriginAccessControlInput) (err error) {
 				in.IfMatch, err = version(ctx, s, in.Id)
 				return err
 			})),
@@ -55,7 +61,8 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 
 // version returns the version that a change of an origin access control is of.
 func version(ctx context.Context, s *declare.Step, id *string) (*string, error) {
-	out, err := declare.ClientOf[*cloudfront.Client](s).GetOriginAccessControl(ctx, &cloudfront.GetOriginAccessControlInput{Id: id})
+	out, err := declare.ClientOf[*cloudfront.Client](s).GetOriginAccessControl(ctx,
+		&cloudfront.GetOriginAccessControlInput{Id: id})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ func TestLogGroupLifecycle(t *testing.T) {
 	scope := awstest.Scope("us-west-2")
 	// One whose name begins like the other's is another.
 	ctx, permit := t.Context(), awstest.Permit()
-	if _, err := awstest.Create(ctx, resource, permit, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err != nil {
+	if _, err := awstest.Create(ctx, resource, permit, scope,
+		modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	awstest.Lifecycle(t, awstest.Case{
@@ -38,7 +39,9 @@ func TestLogGroupLifecycle(t *testing.T) {
 		Elsewhere: []string{"kms_key_id"}, // TestLogGroupKey
 		Calls:     map[string]int{"tags": 2},
 	})
-	if _, err := awstest.Create(ctx, resource, permit, scope, modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, resource, permit, scope,
+		modules.Row{"log_group_name": modules.Text("/app/web-old")}, ""); err == nil ||
+		modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
 	}
 }
@@ -64,9 +67,11 @@ func TestLogGroupKey(t *testing.T) {
 		t.Error("changing the key replaces the log group, and its logs are gone")
 	}
 	ctx, permit := t.Context(), awstest.Permit()
-	have := modules.Row{"log_group_name": modules.Text("/app"), "kms_key_id": modules.Text("arn:aws:kms:us-west-2:123456789012:key/old")}
+	have := modules.Row{"log_group_name": modules.Text("/app"),
+		"kms_key_id": modules.Text("arn:aws:kms:us-west-2:123456789012:key/old")}
 	for _, key := range []modules.Value{modules.Text("arn:aws:kms:us-west-2:123456789012:key/new"), modules.Null} {
-		if err := awstest.Update(ctx, resource, permit, awstest.Scope("us-west-2"), have, modules.Row{"log_group_name": have["log_group_name"], "kms_key_id": key}, []string{"kms_key_id"}); err != nil {
+		if err := awstest.Update(ctx, resource, permit, awstest.Scope("us-west-2"), have,
+			modules.Row{"log_group_name": have["log_group_name"], "kms_key_id": key}, []string{"kms_key_id"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,10 +100,12 @@ func TestMetricAlarmLifecycle(t *testing.T) {
 		Resource: newMetricAlarm(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"alarm_name": text("busy"), "actions_enabled": modules.Bool(true), "comparison_operator": text("GreaterThanThreshold"),
-			"threshold": text("80.5"), "evaluation_periods": number(3), "namespace": text("AWS/EC2"), "metric_name": text("CPUUtilization"),
-			"dimensions": document(t, `[{"Name":"InstanceId","Value":"i-1"},{"Name":"A","Value":"b"}]`),
-			"period":     number(60), "statistic": text("Average"), "treat_missing_data": text("missing"),
+			"alarm_name": text("busy"), "actions_enabled": modules.Bool(true),
+			"comparison_operator": text("GreaterThanThreshold"),
+			"threshold":           text("80.5"), "evaluation_periods": number(3), "namespace": text("AWS/EC2"),
+			"metric_name": text("CPUUtilization"),
+			"dimensions":  document(t, `[{"Name":"InstanceId","Value":"i-1"},{"Name":"A","Value":"b"}]`),
+			"period":      number(60), "statistic": text("Average"), "treat_missing_data": text("missing"),
 			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
@@ -120,7 +127,8 @@ func TestMetricAlarmLifecycle(t *testing.T) {
 			"evaluate_low_sample_count_percentile": {text("ignore")},
 			"unit":                                 {text("Percent"), modules.Null},
 			"treat_missing_data":                   {text("breaching"), text("missing")},
-			"tags":                                 {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
+			"tags": {modules.StringMap(map[string]string{"a": "1", "b": "2"}),
+				modules.Null},
 		},
 		Elsewhere: []string{"metrics", "threshold_metric_id"}, // instead of a metric: TestMetricAlarmOfMetrics
 		Calls:     map[string]int{"tags": 2},
@@ -135,13 +143,16 @@ func TestMetricAlarmOfMetrics(t *testing.T) {
 	const stat = `"MetricStat":{"Metric":{"Namespace":"AWS/EC2","MetricName":"CPUUtilization","Dimensions":[{"Name":"a","Value":"b"}]},"Period":60,"Stat":"p99"}`
 	want := modules.Row{
 		"alarm_name": modules.Text("odd"), "actions_enabled": modules.Bool(true), "evaluation_periods": modules.Int(1),
-		"comparison_operator": modules.Text("GreaterThanUpperThreshold"), "threshold_metric_id": modules.Text("band"), "treat_missing_data": modules.Text("missing"),
-		"metrics": document(t, `[{"Id":"m",`+stat+`},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 2)","Label":"band"}]`),
+		"comparison_operator": modules.Text("GreaterThanUpperThreshold"), "threshold_metric_id": modules.Text("band"),
+		"treat_missing_data": modules.Text("missing"),
+		"metrics": document(t, `[{"Id":"m",`+stat+
+			`},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 2)","Label":"band"}]`),
 	}
 	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil {
 		t.Fatal(err)
 	}
-	for _, metrics := range []string{want["metrics"].String(), `[{"Id":"m",` + stat + `},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 3)","ReturnData":true}]`} {
+	for _, metrics := range []string{want["metrics"].String(),
+		`[{"Id":"m",` + stat + `},{"Id":"band","Expression":"ANOMALY_DETECTION_BAND(m, 3)","ReturnData":true}]`} {
 		want["metrics"] = document(t, metrics)
 		if err := awstest.Update(ctx, r, permit, scope, want, want, []string{"metrics"}); err != nil {
 			t.Fatal(err)

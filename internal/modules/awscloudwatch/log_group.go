@@ -19,12 +19,18 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.Name("log_group_name", "LogGroupName", "The log group's name, up to 512 letters, digits and _-/.#").
 				Check(`log_group_name ~ '^[A-Za-z0-9_/.#-]+$' AND length(log_group_name) <= 512`),
-			declare.Integer("retention_in_days", "RetentionInDays", "For how many days logs are kept: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365 or one of the larger numbers AWS has. NULL: for ever.").
+			declare.Integer("retention_in_days", "RetentionInDays",
+				"For how many days logs are kept: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365 or one of the "+
+					"larger numbers AWS has. NULL: for ever.").
 				// Page PutRetentionPolicy: retentionInDays.
-				Check("retention_in_days IN (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)"),
-			declare.Text("kms_key_id", "KmsKeyId", "The ARN of the KMS key that encrypts what is logged from now on. NULL: AWS's own does. What was logged before stays as it was encrypted, and is read with the old key.").
+				Check("retention_in_days IN (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, " +
+					"1827, 2192, 2557, 2922, 3288, 3653)"),
+			declare.Text("kms_key_id", "KmsKeyId",
+				"The ARN of the KMS key that encrypts what is logged from now on. NULL: AWS's own does. What was "+
+									"logged before stays as it was encrypted, and is read with the old key.").
 				Check(`kms_key_id LIKE 'arn:%'`), // changed in place, so that the logs stay (page AssociateKmsKey)
-			declare.ARN("log_group_arn", "Arn").As(declare.Trimmed("", ":*")).Doc("Its Amazon Resource Name (ARN), without the :* at the end that some policies need."),
+			declare.ARN("log_group_arn", "Arn").As(declare.Trimmed("",
+				":*")).Doc("Its Amazon Resource Name (ARN), without the :* at the end that some policies need."),
 			declare.Time("creation_time", "CreationTime", "When it was created.").As(declare.Millis).Incarnation(),
 			declare.Tags("Tags", (*cloudwatchlogs.Client).TagResource, (*cloudwatchlogs.Client).UntagResource).
 				From(declare.Call((*cloudwatchlogs.Client).ListTagsForResource)).Together("logs", "log_group_arn"),
@@ -34,13 +40,17 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("logs.amazonaws.com",
 			modules.Request("logGroupName", "TagLogGroup", "UntagLogGroup"),
 		),
-		List: declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups", declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
-		// "You can specify only log group names in the same account", and ARNs in a monitoring account (page DescribeLogGroups).
+		List: declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups",
+			declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
+		// "You can specify only log group names in the same account", and ARNs in a monitoring account (page
+		// DescribeLogGroups).
 		Get:    declare.Named("LogGroupIdentifiers", 50).OrPrefix("LogGroupNamePrefix"),
 		Create: declare.Call((*cloudwatchlogs.Client).CreateLogGroup),
 		Updates: []declare.Update{
-			declare.Put("retention_in_days", declare.Call((*cloudwatchlogs.Client).PutRetentionPolicy), declare.Call((*cloudwatchlogs.Client).DeleteRetentionPolicy)),
-			declare.Put("kms_key_id", declare.Call((*cloudwatchlogs.Client).AssociateKmsKey), declare.Call((*cloudwatchlogs.Client).DisassociateKmsKey)),
+			declare.Put("retention_in_days", declare.Call((*cloudwatchlogs.Client).PutRetentionPolicy),
+				declare.Call((*cloudwatchlogs.Client).DeleteRetentionPolicy)),
+			declare.Put("kms_key_id", declare.Call((*cloudwatchlogs.Client).AssociateKmsKey),
+				declare.Call((*cloudwatchlogs.Client).DisassociateKmsKey)),
 		},
 		Delete:    declare.Call((*cloudwatchlogs.Client).DeleteLogGroup),
 		HoldsData: true,

@@ -24,50 +24,76 @@ const alarmsPageSize = 100
 // page PutMetricAlarm of the CloudWatch API Reference.
 func newMetricAlarm(c *aws.Clients) *declare.Resource {
 	actions := func(name, member, when string) declare.Column {
-		return declare.JSON(name, member, "What is done when its state becomes "+when+": up to five ARNs, such as of SNS topics, a JSON array.").
-			Unordered().EmptyIsNull().Check("jsonb_typeof(" + name + ") = 'array' AND jsonb_array_length(" + name + ") <= 5")
+		return declare.JSON(name, member, "What is done when its state becomes "+when+
+			": up to five ARNs, such as of SNS topics, a JSON array.").
+			Unordered().EmptyIsNull().Check("jsonb_typeof(" + name + ") = 'array' AND jsonb_array_length(" +
+			name + ") <= 5")
 	}
 	return declare.New(c, declare.Table[cwtypes.MetricAlarm]{
 		Name: "metric_alarm",
-		Doc:  "Alarms on metrics. What AWS keeps of an alarm and no column shows stays as it is when the alarm is changed.",
+		Doc: "Alarms on metrics. What AWS keeps of an alarm and no column shows stays as it is when the alarm is " +
+			"changed.",
 		// The query protocol is one of those that CloudWatch understands and, unlike
 		// the SDK's choice, emulators too.
-		Service: declare.Service(cloudwatch.NewFromConfig, func(o *cloudwatch.Options) { o.Protocol = awsquery.New(schemas.GraniteServiceVersion20100801) }),
+		Service: declare.Service(cloudwatch.NewFromConfig, func(o *cloudwatch.Options) {
+			o.Protocol = awsquery.New(schemas.GraniteServiceVersion20100801)
+		}),
 		Columns: []declare.Column{
 			declare.Name("alarm_name", "AlarmName", "The alarm's name.").Length(1, 255),
-			declare.Text("alarm_description", "AlarmDescription", "What it is about, up to 1024 characters.").Length(1, 1024),
-			declare.Bool("actions_enabled", "ActionsEnabled", "Whether its actions are done. Default true.").Default("true"),
+			declare.Text("alarm_description", "AlarmDescription", "What it is about, up to 1024 characters.").Length(1,
+				1024),
+			declare.Bool("actions_enabled", "ActionsEnabled",
+				"Whether its actions are done. Default true.").Default("true"),
 			actions("alarm_actions", "AlarmActions", "ALARM"),
 			actions("ok_actions", "OKActions", "OK"),
 			actions("insufficient_data_actions", "InsufficientDataActions", "INSUFFICIENT_DATA"),
-			declare.Text("comparison_operator", "ComparisonOperator", "How the metric is compared with the threshold.").OneOf(declare.Values(cwtypes.ComparisonOperator("").Values())...),
+			declare.Text("comparison_operator", "ComparisonOperator",
+				"How the metric is compared with the threshold.").OneOf(
+				declare.Values(cwtypes.ComparisonOperator("").Values())...),
 			declare.Double("threshold", "Threshold", "What the metric is compared with."),
-			declare.Text("threshold_metric_id", "ThresholdMetricId", "The Id of the member of metrics that is an ANOMALY_DETECTION_BAND, which the metric is compared with instead."),
-			declare.Integer("evaluation_periods", "EvaluationPeriods", "Over how many periods the metric is compared.").Check("evaluation_periods >= 1"),
-			declare.Integer("datapoints_to_alarm", "DatapointsToAlarm", "In how many of them it must be beyond the threshold. NULL: in all.").Check("datapoints_to_alarm >= 1"),
-			declare.Text("namespace", "Namespace", "The metric's namespace, such as AWS/EC2. NULL where metrics says what is compared.").Length(1, 255),
+			declare.Text("threshold_metric_id", "ThresholdMetricId",
+				"The Id of the member of metrics that is an ANOMALY_DETECTION_BAND, which the metric is compared "+
+					"with instead."),
+			declare.Integer("evaluation_periods", "EvaluationPeriods",
+				"Over how many periods the metric is compared.").Check("evaluation_periods >= 1"),
+			declare.Integer("datapoints_to_alarm", "DatapointsToAlarm",
+				"In how many of them it must be beyond the threshold. NULL: in all.").Check("datapoints_to_alarm >= 1"),
+			declare.Text("namespace", "Namespace",
+				"The metric's namespace, such as AWS/EC2. NULL where metrics says what is compared.").Length(1, 255),
 			declare.Text("metric_name", "MetricName", "The metric's name, such as CPUUtilization.").Length(1, 255),
-			declare.JSON("dimensions", "Dimensions", `The metric's dimensions, such as [{"Name": "InstanceId", "Value": "i-0a1b2c3d"}].`).
+			declare.JSON("dimensions", "Dimensions",
+				`The metric's dimensions, such as [{"Name": "InstanceId", "Value": "i-0a1b2c3d"}].`).
 				Unordered().EmptyIsNull().Check("jsonb_typeof(dimensions) = 'array'"),
-			declare.Integer("period", "Period", "How many seconds a period has: 10, 20, 30 or a multiple of 60.").Check("period IN (10, 20, 30) OR period % 60 = 0 AND period > 0"),
-			declare.Text("statistic", "Statistic", "The statistic of the metric's values in a period.").OneOf(declare.Values(cwtypes.Statistic("").Values())...),
+			declare.Integer("period", "Period",
+				"How many seconds a period has: 10, 20, 30 or a multiple of 60.").Check(
+				"period IN (10, 20, 30) OR period % 60 = 0 AND period > 0"),
+			declare.Text("statistic", "Statistic",
+				"The statistic of the metric's values in a period.").OneOf(
+				declare.Values(cwtypes.Statistic("").Values())...),
 			declare.Text("extended_statistic", "ExtendedStatistic", "Another statistic instead, such as p99."),
-			declare.Text("unit", "Unit", "Only values of this unit count. NULL: all.").OneOf(declare.Values(cwtypes.StandardUnit("").Values())...),
-			declare.JSON("metrics", "Metrics", `A computation on metrics, in the words of the API, instead of one metric, such as [{"Id": "e", "Expression": "m * 2"}, {"Id": "m", "ReturnData": false, "MetricStat": {"Metric": {"Namespace": "AWS/EC2", "MetricName": "CPUUtilization"}, "Period": 60, "Stat": "p99"}}].`).
+			declare.Text("unit", "Unit", "Only values of this unit count. NULL: all.").OneOf(
+				declare.Values(cwtypes.StandardUnit("").Values())...),
+			declare.JSON("metrics", "Metrics",
+				`A computation on metrics, in the words of the API, instead of one metric, such as [{"Id": "e", "Expression": "m * 2"}, {"Id": "m", "ReturnData": false, "MetricStat": {"Metric": {"Namespace": "AWS/EC2", "MetricName": "CPUUtilization"}, "Period": 60, "Stat": "p99"}}].`).
 				Same(sameMetrics).EmptyIsNull().Check("jsonb_typeof(metrics) = 'array'").
 				As(declare.Codec{Encode: func(v modules.Value) (any, error) { return metricsOf(v) }}),
 			declare.Text("treat_missing_data", "TreatMissingData", "What missing values count as. Default missing.").
-				Default("'missing'").OneOf("breaching", "notBreaching", "ignore", "missing").Usual(modules.Text("missing")),
-			declare.Text("evaluate_low_sample_count_percentile", "EvaluateLowSampleCountPercentile", "Whether a percentile of too few values counts. NULL: it does.").OneOf("evaluate", "ignore"),
+				Default("'missing'").OneOf("breaching", "notBreaching", "ignore",
+				"missing").Usual(modules.Text("missing")),
+			declare.Text("evaluate_low_sample_count_percentile", "EvaluateLowSampleCountPercentile",
+				"Whether a percentile of too few values counts. NULL: it does.").OneOf("evaluate", "ignore"),
 			declare.ARN("alarm_arn", "AlarmArn"),
 			declare.Text("state_value", "StateValue", "Its state: OK, ALARM or INSUFFICIENT_DATA.").Computed(),
 			declare.Text("state_reason", "StateReason", "Why it is in that state.").Computed(),
 			declare.Time("state_updated_timestamp", "StateUpdatedTimestamp", "Since when."),
-			declare.Tags("Tags", (*cloudwatch.Client).TagResource, (*cloudwatch.Client).UntagResource).From(declare.Call((*cloudwatch.Client).ListTagsForResource)).Together("cloudwatch:alarm", "alarm_arn"),
+			declare.Tags("Tags", (*cloudwatch.Client).TagResource,
+				(*cloudwatch.Client).UntagResource).From(
+				declare.Call((*cloudwatch.Client).ListTagsForResource)).Together("cloudwatch:alarm", "alarm_arn"),
 		},
 		Checks: []string{
 			"statistic IS NULL OR extended_statistic IS NULL",
-			"metrics IS NULL OR num_nonnulls(namespace, metric_name, dimensions, period, statistic, extended_statistic, unit) = 0",
+			"metrics IS NULL OR num_nonnulls(namespace, metric_name, dimensions, period, statistic, " +
+				"extended_statistic, unit) = 0",
 		},
 		DestroyBeforeCreate: true,
 
@@ -75,14 +101,17 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 			modules.Request("alarmNames", "EnableAlarmActions", "DisableAlarmActions"),
 			modules.Request("alarmName", "SetAlarmState"),
 		),
-		List: declare.Pages(cloudwatch.NewDescribeAlarmsPaginator, "MetricAlarms", declare.Edit(func(_ context.Context, _ *declare.Step, in *cloudwatch.DescribeAlarmsInput) error {
-			in.AlarmTypes, in.MaxRecords = []cwtypes.AlarmType{cwtypes.AlarmTypeMetricAlarm}, awssdk.Int32(alarmsPageSize)
-			return nil
-		})),
-		Get:     declare.Named("AlarmNames", alarmsPageSize),
-		Create:  declare.Call((*cloudwatch.Client).PutMetricAlarm),
-		Updates: []declare.Update{declare.Replace(declare.Call((*cloudwatch.Client).PutMetricAlarm, declare.Edit(keepRest)))},
-		Delete:  declare.Call((*cloudwatch.Client).DeleteAlarms, declare.From("AlarmNames[0]", "alarm_name")),
+		List: declare.Pages(cloudwatch.NewDescribeAlarmsPaginator, "MetricAlarms",
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *cloudwatch.DescribeAlarmsInput) error {
+				in.AlarmTypes, in.MaxRecords = []cwtypes.AlarmType{cwtypes.AlarmTypeMetricAlarm},
+					awssdk.Int32(alarmsPageSize)
+				return nil
+			})),
+		Get:    declare.Named("AlarmNames", alarmsPageSize),
+		Create: declare.Call((*cloudwatch.Client).PutMetricAlarm),
+		Updates: []declare.Update{declare.Replace(declare.Call((*cloudwatch.Client).PutMetricAlarm,
+			declare.Edit(keepRest)))},
+		Delete: declare.Call((*cloudwatch.Client).DeleteAlarms, declare.From("AlarmNames[0]", "alarm_name")),
 	})
 }
 
@@ -125,7 +154,8 @@ func keepRest(ctx context.Context, s *declare.Step, in *cloudwatch.PutMetricAlar
 		return err
 	}
 	for _, a := range out.MetricAlarms {
-		in.ActionConfiguration, in.EvaluationCriteria, in.EvaluationInterval = a.ActionConfiguration, a.EvaluationCriteria, a.EvaluationInterval
+		in.ActionConfiguration, in.EvaluationCriteria, in.EvaluationInterval = a.ActionConfiguration,
+			a.EvaluationCriteria, a.EvaluationInterval
 		in.EvaluationWindow, in.WarmUpConfiguration = a.EvaluationWindow, a.WarmUpConfiguration
 	}
 	return nil

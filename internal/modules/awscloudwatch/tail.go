@@ -23,9 +23,12 @@ func tail(c *aws.Clients) *modules.Function {
 		Right:  "SELECT",
 		Parameters: []modules.Parameter{
 			{Name: "log_group_name", Type: modules.TypeText, Names: "log_group_name", Doc: "The log group."},
-			{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "public.default_aws_region()", Names: modules.ColumnRegion, Doc: "The region; the default one if left out."},
-			{Name: "since", Type: modules.TypeTime, Default: "now() - interval '1 hour'", Doc: "Lines from this time on; NULL: all, which may take long. (IaSQL returned the oldest.)"},
-			{Name: "filter_pattern", Type: modules.TypeText, Default: "NULL", Doc: "Only lines that match, such as ERROR (CloudWatch Logs User Guide, \"Filter pattern syntax\")."},
+			{Name: modules.ColumnRegion, Type: modules.TypeText, Default: "public.default_aws_region()",
+				Names: modules.ColumnRegion, Doc: "The region; the default one if left out."},
+			{Name: "since", Type: modules.TypeTime, Default: "now() - interval '1 hour'",
+				Doc: "Lines from this time on; NULL: all, which may take long. (IaSQL returned the oldest.)"},
+			{Name: "filter_pattern", Type: modules.TypeText, Default: "NULL",
+				Doc: "Only lines that match, such as ERROR (CloudWatch Logs User Guide, \"Filter pattern syntax\")."},
 			{Name: "most", Type: modules.TypeInteger, Default: "1000", Doc: "How many lines at most."},
 		},
 		Returns: []modules.Result{
@@ -40,7 +43,8 @@ func tail(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			in := &cloudwatchlogs.FilterLogEventsInput{LogGroupName: args["log_group_name"].Ptr(), FilterPattern: args["filter_pattern"].Ptr()}
+			in := &cloudwatchlogs.FilterLogEventsInput{LogGroupName: args["log_group_name"].Ptr(),
+				FilterPattern: args["filter_pattern"].Ptr()}
 			if since := args["since"]; !since.IsNull() {
 				at, err := time.Parse(time.RFC3339Nano, since.String())
 				if err != nil {
@@ -51,18 +55,20 @@ func tail(c *aws.Clients) *modules.Function {
 			}
 			most := max(1, int(args["most"].Int()))
 			var newest []logstypes.FilteredLogEvent
-			err = aws.Pages(ctx, cloudwatchlogs.NewFilterLogEventsPaginator(client, in), func(out *cloudwatchlogs.FilterLogEventsOutput) error {
-				newest = append(newest, out.Events...)
-				newest = newest[max(0, len(newest)-most):]
-				return nil
-			})
+			err = aws.Pages(ctx, cloudwatchlogs.NewFilterLogEventsPaginator(client, in),
+				func(out *cloudwatchlogs.FilterLogEventsOutput) error {
+					newest = append(newest, out.Events...)
+					newest = newest[max(0, len(newest)-most):]
+					return nil
+				})
 			if err != nil {
 				return nil, err
 			}
 			rows := make([]modules.Row, len(newest))
 			for i, e := range newest {
 				rows[i] = modules.Row{
-					"event_id": modules.TextPtr(e.EventId), "log_stream_name": modules.TextPtr(e.LogStreamName), "message": modules.TextPtr(e.Message),
+					"event_id": modules.TextPtr(e.EventId), "log_stream_name": modules.TextPtr(e.LogStreamName),
+					"message":         modules.TextPtr(e.Message),
 					"event_timestamp": modules.Null,
 				}
 				if e.Timestamp != nil {

@@ -46,8 +46,10 @@ func newCodeBuild(t *testing.T, projects, builds, credentials map[string]awstest
 	}
 	const arn = "arn:aws:codebuild:us-east-1:123456789012:"
 	return awstest.FakeJSON(t, map[string]func(awstest.Input) (any, error){
-		"ListProjects":     func(in awstest.Input) (any, error) { return names(in, projects, "projects"), nil },
-		"BatchGetProjects": func(in awstest.Input) (any, error) { return some(in.Texts("names"), projects, "projects"), nil },
+		"ListProjects": func(in awstest.Input) (any, error) { return names(in, projects, "projects"), nil },
+		"BatchGetProjects": func(in awstest.Input) (any, error) {
+			return some(in.Texts("names"), projects, "projects"), nil
+		},
 		"CreateProject": func(in awstest.Input) (any, error) {
 			name := in.Text("name")
 			if projects[name] != nil {
@@ -72,16 +74,20 @@ func newCodeBuild(t *testing.T, projects, builds, credentials map[string]awstest
 		"ListBuilds":     func(in awstest.Input) (any, error) { return names(in, builds, "ids"), nil },
 		"BatchGetBuilds": func(in awstest.Input) (any, error) { return some(in.Texts("ids"), builds, "builds"), nil },
 		"StartBuild": func(in awstest.Input) (any, error) {
-			build := awstest.Input{"id": in.Text("projectName") + ":2", "projectName": in.Text("projectName"), "sourceVersion": in.Text("sourceVersion"), "buildStatus": "IN_PROGRESS", "startTime": 1.7e9}
-			build["environment"] = map[string]any{"privilegedMode": in["privilegedModeOverride"], "environmentVariables": in["environmentVariablesOverride"]}
-			build["source"] = map[string]any{"buildspec": in["buildspecOverride"], "location": in["sourceLocationOverride"]}
+			build := awstest.Input{"id": in.Text("projectName") + ":2", "projectName": in.Text("projectName"),
+				"sourceVersion": in.Text("sourceVersion"), "buildStatus": "IN_PROGRESS", "startTime": 1.7e9}
+			build["environment"] = map[string]any{"privilegedMode": in["privilegedModeOverride"],
+				"environmentVariables": in["environmentVariablesOverride"]}
+			build["source"] = map[string]any{"buildspec": in["buildspecOverride"],
+				"location": in["sourceLocationOverride"]}
 			builds[build.Text("id")] = build
 			return map[string]any{"build": build}, nil
 		},
 		"BatchDeleteBuilds": func(in awstest.Input) (any, error) {
 			id := in.Texts("ids")[0]
 			if builds[id] == nil || builds[id].Text("buildStatus") == "IN_PROGRESS" {
-				return map[string]any{"buildsNotDeleted": []any{map[string]string{"id": id, "statusCode": "BUILD_IN_PROGRESS"}}}, nil
+				return map[string]any{"buildsNotDeleted": []any{map[string]string{"id": id,
+					"statusCode": "BUILD_IN_PROGRESS"}}}, nil
 			}
 			delete(builds, id)
 			return map[string]any{"buildsDeleted": []string{id}}, nil
@@ -92,7 +98,8 @@ func newCodeBuild(t *testing.T, projects, builds, credentials map[string]awstest
 		"ImportSourceCredentials": func(in awstest.Input) (any, error) {
 			key := arn + "token/" + in.Text("serverType")
 			if overwrite, told := in["shouldOverwrite"]; credentials[key] != nil && told && overwrite == false {
-				return nil, awstest.Fault{Code: "ResourceAlreadyExistsException", Message: "Access token already exists"}
+				return nil, awstest.Fault{Code: "ResourceAlreadyExistsException",
+					Message: "Access token already exists"}
 			}
 			in["arn"] = key
 			credentials[key] = in
@@ -120,31 +127,38 @@ func document(t *testing.T, text string) modules.Value {
 func wantProject(t *testing.T) modules.Row {
 	text := modules.Text
 	return modules.Row{
-		"project_name": text("app"), "source_type": text("GITHUB"), "source_location": text("https://github.com/example/app"), "image": text("aws/codebuild/standard:7.0"),
-		"compute_type": text("BUILD_GENERAL1_SMALL"), "environment_type": text("LINUX_CONTAINER"), "privileged_mode": modules.Bool(false),
+		"project_name": text("app"), "source_type": text("GITHUB"),
+		"source_location": text("https://github.com/example/app"), "image": text("aws/codebuild/standard:7.0"),
+		"compute_type": text("BUILD_GENERAL1_SMALL"), "environment_type": text("LINUX_CONTAINER"),
+		"privileged_mode":       modules.Bool(false),
 		"environment_variables": document(t, `[{"Name":"B","Value":"2"},{"Name":"A","Value":"1"}]`),
-		"timeout_in_minutes":    modules.Int(60), "queued_timeout_in_minutes": modules.Int(480), "service_role_name": text("builder"),
-		"tags": modules.StringMap(map[string]string{"env": "test"}),
+		"timeout_in_minutes":    modules.Int(60), "queued_timeout_in_minutes": modules.Int(480),
+		"service_role_name": text("builder"),
+		"tags":              modules.StringMap(map[string]string{"env": "test"}),
 	}
 }
 
 func TestProjectLifecycle(t *testing.T) {
 	t.Parallel()
 	// A further page, and a name that begins alike.
-	projects := map[string]awstest.Input{"app-old": {"name": "app-old", "source": map[string]any{"type": "NO_SOURCE"}, "artifacts": map[string]any{"type": "NO_ARTIFACTS"}}}
+	projects := map[string]awstest.Input{"app-old": {"name": "app-old", "source": map[string]any{"type": "NO_SOURCE"},
+		"artifacts": map[string]any{"type": "NO_ARTIFACTS"}}}
 	text := modules.Text
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newProject(newCodeBuild(t, projects, nil, nil)),
 		Scope:    awstest.Scope("us-east-1"),
 		Want:     wantProject(t),
 		Changes: map[string][]modules.Value{
-			"description":               {text("an app"), modules.Null},
-			"source_location":           {text("https://github.com/example/other")},
-			"source_version":            {text("main"), modules.Null},
-			"build_spec":                {text("ci/buildspec.yml"), modules.Null},
-			"image":                     {text("aws/codebuild/amazonlinux2-x86_64-standard:5.0")},
-			"environment_variables":     {document(t, `[{"Name":"A","Value":"1","Type":"PLAINTEXT"},{"Name":"S","Value":"secret","Type":"SECRETS_MANAGER"}]`), modules.Null},
-			"artifacts":                 {document(t, `{"Type":"S3","Location":"bucket","Name":"output"}`), modules.Null},
+			"description":     {text("an app"), modules.Null},
+			"source_location": {text("https://github.com/example/other")},
+			"source_version":  {text("main"), modules.Null},
+			"build_spec":      {text("ci/buildspec.yml"), modules.Null},
+			"image":           {text("aws/codebuild/amazonlinux2-x86_64-standard:5.0")},
+			"environment_variables": {document(t,
+				`[{"Name":"A","Value":"1","Type":"PLAINTEXT"},{"Name":"S","Value":"secret","Type":"SECRETS_MANAGER"}]`),
+				modules.Null},
+			"artifacts": {document(t, `{"Type":"S3","Location":"bucket","Name":"output"}`),
+				modules.Null},
 			"timeout_in_minutes":        {modules.Int(5)},
 			"queued_timeout_in_minutes": {modules.Int(5)},
 			"service_role_name":         {text("other")},
@@ -167,10 +181,13 @@ func TestProjectWithoutRole(t *testing.T) {
 func TestProjectKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	projects := map[string]awstest.Input{"app": {
-		"name": "app", "serviceRole": "arn:aws:iam::123456789012:role/service/builder", "cache": map[string]any{"type": "NO_CACHE"},
-		"artifacts":   map[string]any{"type": "NO_ARTIFACTS"},
-		"environment": map[string]any{"image": "i", "computeType": "BUILD_GENERAL1_SMALL", "type": "LINUX_CONTAINER", "imagePullCredentialsType": "SERVICE_ROLE"},
-		"source":      map[string]any{"type": "GITHUB", "location": "https://github.com/example/app", "buildspec": "old.yml", "gitCloneDepth": 1},
+		"name": "app", "serviceRole": "arn:aws:iam::123456789012:role/service/builder",
+		"cache":     map[string]any{"type": "NO_CACHE"},
+		"artifacts": map[string]any{"type": "NO_ARTIFACTS"},
+		"environment": map[string]any{"image": "i", "computeType": "BUILD_GENERAL1_SMALL", "type": "LINUX_CONTAINER",
+			"imagePullCredentialsType": "SERVICE_ROLE"},
+		"source": map[string]any{"type": "GITHUB", "location": "https://github.com/example/app",
+			"buildspec": "old.yml", "gitCloneDepth": 1},
 	}}
 	r, scope := newProject(newCodeBuild(t, projects, nil, nil)), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
@@ -185,7 +202,8 @@ func TestProjectKeepsTheRest(t *testing.T) {
 	}
 	for member, wanted := range map[string]string{
 		"environment": `{"image":"j","computeType":"BUILD_GENERAL1_SMALL","type":"LINUX_CONTAINER","imagePullCredentialsType":"SERVICE_ROLE","privilegedMode":false}`,
-		"source":      `{"type":"GITHUB","location":"https://github.com/example/app","gitCloneDepth":1}`, "cache": `{"type":"NO_CACHE"}`,
+		"source":      `{"type":"GITHUB","location":"https://github.com/example/app","gitCloneDepth":1}`,
+		"cache":       `{"type":"NO_CACHE"}`,
 	} {
 		var x, y any
 		got, _ := json.Marshal(projects["app"][member])
@@ -201,7 +219,8 @@ func TestSourceCredentials(t *testing.T) {
 	credentials := map[string]awstest.Input{}
 	r, scope := newSourceCredentials(newCodeBuild(t, nil, nil, credentials)), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	want := modules.Row{"source_type": modules.Text("GITHUB"), "auth_type": modules.Text("PERSONAL_ACCESS_TOKEN"), "token": modules.Text("one")}
+	want := modules.Row{"source_type": modules.Text("GITHUB"), "auth_type": modules.Text("PERSONAL_ACCESS_TOKEN"),
+		"token": modules.Text("one")}
 	created, err := awstest.Create(ctx, r, permit, scope, want, "")
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +239,8 @@ func TestSourceCredentials(t *testing.T) {
 	if err := awstest.Update(ctx, r, permit, scope, have[0], want, []string{"token"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := credentials[have[0]["arn"].String()]; got.Text("token") != "two" || got.Text("authType") != "PERSONAL_ACCESS_TOKEN" {
+	if got := credentials[have[0]["arn"].String()]; got.Text("token") != "two" ||
+		got.Text("authType") != "PERSONAL_ACCESS_TOKEN" {
 		t.Errorf("renewed as %v", got)
 	}
 	for range 2 {
@@ -235,11 +255,16 @@ func TestSourceCredentials(t *testing.T) {
 
 func TestBuilds(t *testing.T) {
 	t.Parallel()
-	builds := map[string]awstest.Input{"app:1": {"id": "app:1", "projectName": "app", "buildStatus": "SUCCEEDED", "buildNumber": 1, "startTime": 1.6e9, "endTime": 1.6e9 + 60}}
+	builds := map[string]awstest.Input{"app:1": {"id": "app:1", "projectName": "app", "buildStatus": "SUCCEEDED",
+		"buildNumber": 1, "startTime": 1.6e9, "endTime": 1.6e9 + 60}}
 	clients, scope := newCodeBuild(t, nil, builds, nil), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	started, err := start(clients).Call(ctx, modules.Invocation{Scope: scope, Arguments: modules.Row{"project_name": modules.Text("app"), "source_version": modules.Text("main")}, Permit: permit})
-	if err != nil || len(started) != 1 || started[0]["aws_id"].String() != "app:2" || started[0]["build_status"].String() != "IN_PROGRESS" {
+	started, err := start(clients).Call(ctx,
+		modules.Invocation{Scope: scope,
+			Arguments: modules.Row{"project_name": modules.Text("app"), "source_version": modules.Text("main")},
+			Permit:    permit})
+	if err != nil || len(started) != 1 || started[0]["aws_id"].String() != "app:2" ||
+		started[0]["build_status"].String() != "IN_PROGRESS" {
 		t.Fatalf("started %v, %v", started, err)
 	}
 	r := newBuild(clients)
@@ -268,9 +293,12 @@ func TestBuilds(t *testing.T) {
 func TestECRBuild(t *testing.T) {
 	t.Parallel()
 	builds := map[string]awstest.Input{}
-	_, err := buildImage(newCodeBuild(t, nil, builds, nil)).Call(t.Context(), modules.Invocation{Scope: awstest.Scope("us-east-1"), Arguments: modules.Row{"project_name": modules.Text("images"), "source_version": modules.Text("main"),
-		"repository_uri": modules.Text("123456789012.dkr.ecr.eu-west-1.amazonaws.com/app"), "build_path": modules.Text("a; rm -rf /"), "image_tag": modules.Text("v1"),
-		"source_location": modules.Text("https://github.com/example/other")}, Permit: awstest.Permit()})
+	_, err := buildImage(newCodeBuild(t, nil, builds, nil)).Call(t.Context(),
+		modules.Invocation{Scope: awstest.Scope("us-east-1"),
+			Arguments: modules.Row{"project_name": modules.Text("images"), "source_version": modules.Text("main"),
+				"repository_uri": modules.Text("123456789012.dkr.ecr.eu-west-1.amazonaws.com/app"),
+				"build_path":     modules.Text("a; rm -rf /"), "image_tag": modules.Text("v1"),
+				"source_location": modules.Text("https://github.com/example/other")}, Permit: awstest.Permit()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,15 +308,18 @@ func TestECRBuild(t *testing.T) {
 	for _, v := range environment["environmentVariables"].([]any) {
 		variables[v.(map[string]any)["name"].(string)] = v.(map[string]any)["value"]
 	}
-	want := map[string]any{"REPOSITORY_URI": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/app", "BUILD_PATH": "a; rm -rf /", "IMAGE_TAG": "v1"}
-	if !maps.Equal(variables, want) || environment["privilegedMode"] != true || source["location"] != "https://github.com/example/other" {
+	want := map[string]any{"REPOSITORY_URI": "123456789012.dkr.ecr.eu-west-1.amazonaws.com/app",
+		"BUILD_PATH": "a; rm -rf /", "IMAGE_TAG": "v1"}
+	if !maps.Equal(variables, want) || environment["privilegedMode"] != true ||
+		source["location"] != "https://github.com/example/other" {
 		t.Errorf("%v, %v", environment, source["location"])
 	}
 	var spec struct {
 		Version string
 		Phases  map[string]struct{ Commands []string }
 	}
-	if err := yaml.Unmarshal([]byte(source["buildspec"].(string)), &spec); err != nil || spec.Version != "0.2" || strings.Contains(source["buildspec"].(string), "rm -rf") {
+	if err := yaml.Unmarshal([]byte(source["buildspec"].(string)), &spec); err != nil || spec.Version != "0.2" ||
+		strings.Contains(source["buildspec"].(string), "rm -rf") {
 		t.Fatalf("%v: %v", err, spec)
 	}
 	// The commands, with programs that say what they are asked for.
@@ -297,13 +328,16 @@ func TestECRBuild(t *testing.T) {
 		script += strings.Join(spec.Phases[phase].Commands, "\n") + "\n"
 	}
 	for uri, says := range map[string]string{
-		"123456789012.dkr.ecr.eu-west-1.amazonaws.com/app": "aws ecr get-login-password --region eu-west-1\ndocker login --username AWS --password-stdin 123456789012.dkr.ecr.eu-west-1.amazonaws.com\n",
-		"public.ecr.aws/a1b2c3d4/app":                      "aws ecr-public get-login-password --region us-east-1\ndocker login --username AWS --password-stdin public.ecr.aws\n",
+		"123456789012.dkr.ecr.eu-west-1.amazonaws.com/app": "aws ecr get-login-password --region eu-west-1\ndocker " +
+			"login --username AWS --password-stdin 123456789012.dkr.ecr.eu-west-1.amazonaws.com\n",
+		"public.ecr.aws/a1b2c3d4/app": "aws ecr-public get-login-password --region " +
+			"us-east-1\ndocker login --username AWS --password-stdin public.ecr.aws\n",
 	} {
 		shell := exec.CommandContext(t.Context(), "sh", "-c", script)
 		shell.Env = append(os.Environ(), "REPOSITORY_URI="+uri, "BUILD_PATH=a; rm -rf /", "IMAGE_TAG=v1")
 		out, err := shell.CombinedOutput()
-		if says += "docker build --tag " + uri + ":v1 -- a; rm -rf /\ndocker push " + uri + ":v1\n"; err != nil || string(out) != says {
+		if says += "docker build --tag " + uri + ":v1 -- a; rm -rf /\ndocker push " + uri + ":v1\n"; err != nil ||
+			string(out) != says {
 			t.Errorf("%v: %s", err, out)
 		}
 	}

@@ -16,14 +16,19 @@ import (
 func newBuild(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[cbtypes.Build]{
 		Name: "codebuild_build_list",
-		Doc: "Builds of the last year. codebuild_start_build starts one, which is what IaSQL's table codebuild_build_import did. " +
+		Doc: "Builds of the last year. codebuild_start_build starts one, which is what IaSQL's table " +
+			"codebuild_build_import did. " +
 			"Deleting a row deletes what AWS keeps of the build, which has to have ended.",
 		Service: service,
 		Columns: []declare.Column{
 			declare.ID("aws_id", "Id", "The build's id: the project's name, a colon and a UUID."),
-			declare.Text("project_name", "ProjectName", "The project it is of. Builds stay when their project is deleted, so that this is no reference as IaSQL's was.").Computed(),
-			declare.Integer("build_number", "BuildNumber", "Which build of the project it is, counted from 1.").Computed(),
-			declare.Text("build_status", "BuildStatus", "IN_PROGRESS, SUCCEEDED, FAILED, FAULT, TIMED_OUT or STOPPED.").Computed(),
+			declare.Text("project_name", "ProjectName",
+				"The project it is of. Builds stay when their project is deleted, so that this is no reference as "+
+					"IaSQL's was.").Computed(),
+			declare.Integer("build_number", "BuildNumber",
+				"Which build of the project it is, counted from 1.").Computed(),
+			declare.Text("build_status", "BuildStatus",
+				"IN_PROGRESS, SUCCEEDED, FAILED, FAULT, TIMED_OUT or STOPPED.").Computed(),
 			declare.Text("source_version", "SourceVersion", "The branch, tag or commit that was asked for.").Computed(),
 			declare.Time("start_time", "StartTime", "When it was started."),
 			declare.Time("end_time", "EndTime", "When it ended; NULL while it runs."),
@@ -45,7 +50,8 @@ func newBuild(c *aws.Clients) *declare.Resource {
 				if len(out.BuildsNotDeleted) == 0 { // one was named
 					return nil
 				}
-				return &modules.Error{Class: modules.Dependency, Code: awssdk.ToString(out.BuildsNotDeleted[0].StatusCode),
+				return &modules.Error{Class: modules.Dependency,
+					Code:    awssdk.ToString(out.BuildsNotDeleted[0].StatusCode),
 					Message: "the build could not be deleted; one that is in progress has to end first"}
 			})),
 		Going: declare.In("build_status"), // never: but one that is not deleted because it is gone is let go
@@ -65,12 +71,15 @@ INSERT INTO codebuild_project (project_name, source_type, source_location, servi
 		Right: "UPDATE",
 		Parameters: []modules.Parameter{
 			{Name: "project_name", Type: modules.TypeText, Names: "project_name", Doc: "The project."},
-			{Name: "source_version", Type: modules.TypeText, Default: "NULL", Doc: "The branch, tag or commit; the project's if left out."},
+			{Name: "source_version", Type: modules.TypeText, Default: "NULL",
+				Doc: "The branch, tag or commit; the project's if left out."},
 		},
 		Returns: startedBuild,
 		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
 			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
-			return startBuild(ctx, c, scope, &codebuild.StartBuildInput{ProjectName: args["project_name"].Ptr(), SourceVersion: args["source_version"].Ptr()})
+			return startBuild(ctx, c, scope,
+				&codebuild.StartBuildInput{ProjectName: args["project_name"].Ptr(),
+					SourceVersion: args["source_version"].Ptr()})
 		},
 	}
 }
@@ -82,7 +91,8 @@ var startedBuild = []modules.Result{
 }
 
 // startBuild starts a build, and returns it as startedBuild says.
-func startBuild(ctx context.Context, c *aws.Clients, scope modules.Scope, in *codebuild.StartBuildInput) ([]modules.Row, error) {
+func startBuild(ctx context.Context, c *aws.Clients, scope modules.Scope,
+	in *codebuild.StartBuildInput) ([]modules.Row, error) {
 	client, err := declare.Client(ctx, c, scope, codebuild.NewFromConfig)
 	if err != nil {
 		return nil, err
@@ -91,5 +101,6 @@ func startBuild(ctx context.Context, c *aws.Clients, scope modules.Scope, in *co
 	if err != nil {
 		return nil, err
 	}
-	return []modules.Row{{"aws_id": modules.TextPtr(out.Build.Id), "build_status": modules.Text(string(out.Build.BuildStatus))}}, nil
+	return []modules.Row{{"aws_id": modules.TextPtr(out.Build.Id),
+		"build_status": modules.Text(string(out.Build.BuildStatus))}}, nil
 }

@@ -25,9 +25,10 @@ var service = declare.Service(codebuild.NewFromConfig)
 // Module returns the module aws_codebuild, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name:         "aws_codebuild",
-		Version:      3,
-		Doc:          "Projects that build software, their builds, and the credentials of source repositories (CodeBuild).",
+		Name:    "aws_codebuild",
+		Version: 3,
+		Doc: "Projects that build software, their builds, and the credentials of source repositories " +
+			"(CodeBuild).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newProject(c), newSourceCredentials(c), newBuild(c)},
 		Functions:    []*modules.Function{start(c), buildImage(c)},

@@ -125,12 +125,16 @@ func newCodeDeploy(t *testing.T, apps, groups, deployments objects) *aws.Clients
 			deployments[id] = in
 			return map[string]string{"deploymentId": id}, nil
 		},
-		"ListTagsForResource": func(in awstest.Input) (any, error) { return map[string]any{"Tags": tagged(in)["tags"]}, nil },
+		"ListTagsForResource": func(in awstest.Input) (any, error) {
+			return map[string]any{"Tags": tagged(in)["tags"]}, nil
+		},
 		"TagResource": func(in awstest.Input) (any, error) {
 			object := tagged(in)
 			had, _ := object["tags"].([]any)
 			for _, tag := range in["Tags"].([]any) {
-				had = slices.DeleteFunc(had, func(t any) bool { return t.(map[string]any)["Key"] == tag.(map[string]any)["Key"] })
+				had = slices.DeleteFunc(had, func(t any) bool {
+					return t.(map[string]any)["Key"] == tag.(map[string]any)["Key"]
+				})
 				had = append(had, tag)
 			}
 			object["tags"] = had
@@ -162,41 +166,51 @@ func TestApplicationLifecycle(t *testing.T) {
 		Resource: newApplication(newCodeDeploy(t, apps, nil, nil)),
 		Scope:    awstest.Scope("us-east-1"),
 		Want: modules.Row{
-			"name": modules.Text("app"), "compute_platform": modules.Text("Server"), "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"name": modules.Text("app"), "compute_platform": modules.Text("Server"),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 	})
 }
 
 func TestGroupLifecycle(t *testing.T) {
 	t.Parallel()
-	apps := objects{"app": {"applicationName": "app"}, "bare": {"applicationName": "bare"}, "other": {"applicationName": "other"}}
-	groups := objects{"other/production": {"applicationName": "other", "deploymentGroupName": "production"}, "app/test": {"applicationName": "app", "deploymentGroupName": "test"}}
+	apps := objects{"app": {"applicationName": "app"}, "bare": {"applicationName": "bare"},
+		"other": {"applicationName": "other"}}
+	groups := objects{"other/production": {"applicationName": "other", "deploymentGroupName": "production"},
+		"app/test": {"applicationName": "app", "deploymentGroupName": "test"}}
 	text := modules.Text
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newGroup(newCodeDeploy(t, apps, groups, nil)),
 		Scope:    awstest.Scope("us-east-1"),
 		Want: modules.Row{
-			"application_id": text("app"), "name": text("production"), "role_name": text("deployer"), "deployment_config_name": text("CodeDeployDefault.OneAtATime"),
-			"deployment_style": document(t, `{"DeploymentType":"IN_PLACE","DeploymentOption":"WITHOUT_TRAFFIC_CONTROL"}`),
-			"ec2_tag_filters":  document(t, `[{"Key":"app","Value":"web","Type":"KEY_AND_VALUE"}]`), "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"application_id": text("app"), "name": text("production"), "role_name": text("deployer"),
+			"deployment_config_name": text("CodeDeployDefault.OneAtATime"),
+			"deployment_style": document(t,
+				`{"DeploymentType":"IN_PLACE","DeploymentOption":"WITHOUT_TRAFFIC_CONTROL"}`),
+			"ec2_tag_filters": document(t, `[{"Key":"app","Value":"web","Type":"KEY_AND_VALUE"}]`),
+			"tags":            modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
 			"deployment_config_name": {text("CodeDeployDefault.AllAtOnce")},
-			"deployment_style":       {document(t, `{"DeploymentType":"BLUE_GREEN","DeploymentOption":"WITH_TRAFFIC_CONTROL"}`)},
-			"ec2_tag_filters":        {document(t, `[{"Key":"app","Type":"KEY_ONLY"},{"Value":"web","Type":"VALUE_ONLY"}]`), modules.Null},
-			"auto_scaling_groups":    {modules.Strings([]string{"one", "two"}), modules.Null},
-			"role_name":              {text("other")},
+			"deployment_style": {document(t,
+				`{"DeploymentType":"BLUE_GREEN","DeploymentOption":"WITH_TRAFFIC_CONTROL"}`)},
+			"ec2_tag_filters": {document(t,
+				`[{"Key":"app","Type":"KEY_ONLY"},{"Value":"web","Type":"VALUE_ONLY"}]`), modules.Null},
+			"auto_scaling_groups": {modules.Strings([]string{"one", "two"}), modules.Null},
+			"role_name":           {text("other")},
 		},
 	})
 }
 
 func TestDeployments(t *testing.T) {
 	t.Parallel()
-	deployments := objects{"d-0": {"deploymentId": "d-0", "applicationName": "app", "deploymentGroupName": "test", "status": "Succeeded", "createTime": 1.5e9, "completeTime": 1.5e9 + 60}}
+	deployments := objects{"d-0": {"deploymentId": "d-0", "applicationName": "app", "deploymentGroupName": "test",
+		"status": "Succeeded", "createTime": 1.5e9, "completeTime": 1.5e9 + 60}}
 	clients, scope := newCodeDeploy(t, nil, nil, deployments), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
 	location := document(t, `{"RevisionType":"S3","S3Location":{"Bucket":"releases","Key":"app.zip","BundleType":"zip"}}`)
-	args := modules.Row{"application_name": modules.Text("app"), "deployment_group_name": modules.Text("production"), "location": location, "description": modules.Text("two")}
+	args := modules.Row{"application_name": modules.Text("app"), "deployment_group_name": modules.Text("production"),
+		"location": location, "description": modules.Text("two")}
 	started, err := deploy(clients).Call(ctx, modules.Invocation{Scope: scope, Arguments: args, Permit: permit})
 	if err != nil || len(started) != 1 || started[0]["deployment_id"].String() != "d-2" {
 		t.Fatalf("started %v, %v", started, err)
@@ -207,7 +221,8 @@ func TestDeployments(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := rows()
-	if len(all) != 2 || all[0]["complete_time"].IsNull() || all[1]["location"] != location || all[1]["status"].String() != "Created" || !all[1]["complete_time"].IsNull() {
+	if len(all) != 2 || all[0]["complete_time"].IsNull() || all[1]["location"] != location ||
+		all[1]["status"].String() != "Created" || !all[1]["complete_time"].IsNull() {
 		t.Fatalf("got %v", all)
 	}
 	if can := r.Can(); can.Create || can.Update || can.Delete {

@@ -60,18 +60,21 @@ func tags(resource func(modules.Row) string) declare.Column {
 		return &text, nil
 	}
 	return declare.TagsBy("Tags",
-		declare.Call((*codedeploy.Client).TagResource, declare.Edit(func(ctx context.Context, s *declare.Step, in *codedeploy.TagResourceInput) (err error) {
+		declare.Call((*codedeploy.Client).TagResource,
+			declare.Edit(func(ctx context.Context, s *declare.Step, in *codedeploy.TagResourceInput) (err error) {
+				in.ResourceArn, err = arn(ctx, s)
+				return err
+			})),
+		declare.Call((*codedeploy.Client).UntagResource,
+			declare.Edit(func(ctx context.Context, s *declare.Step, in *codedeploy.UntagResourceInput) (err error) {
+				in.ResourceArn, err = arn(ctx, s)
+				return err
+			})),
+	).From(declare.Call((*codedeploy.Client).ListTagsForResource,
+		declare.Edit(func(ctx context.Context, s *declare.Step, in *codedeploy.ListTagsForResourceInput) (err error) {
 			in.ResourceArn, err = arn(ctx, s)
 			return err
-		})),
-		declare.Call((*codedeploy.Client).UntagResource, declare.Edit(func(ctx context.Context, s *declare.Step, in *codedeploy.UntagResourceInput) (err error) {
-			in.ResourceArn, err = arn(ctx, s)
-			return err
-		})),
-	).From(declare.Call((*codedeploy.Client).ListTagsForResource, declare.Edit(func(ctx context.Context, s *declare.Step, in *codedeploy.ListTagsForResourceInput) (err error) {
-		in.ResourceArn, err = arn(ctx, s)
-		return err
-	})))
+		})))
 }
 
 // applications lists the names of the applications.
@@ -87,7 +90,9 @@ func newApplication(c *aws.Clients) *declare.Resource {
 		Service: service,
 		Columns: []declare.Column{
 			declare.Name("name", "ApplicationName", "The application's name, up to 100 characters.").Length(1, 100),
-			declare.Text("compute_platform", "ComputePlatform", "What it runs on: Server, the default, Lambda or ECS.").Default("'Server'").OneOf("Server", "Lambda", "ECS").CreateOnly(),
+			declare.Text("compute_platform", "ComputePlatform",
+				"What it runs on: Server, the default, Lambda or ECS.").Default("'Server'").OneOf("Server", "Lambda",
+				"ECS").CreateOnly(),
 			declare.Text("application_id", "ApplicationId", "Its id; NULL until it is created.").Computed(),
 			tags(func(have modules.Row) string { return "application:" + have["name"].String() }),
 		},
@@ -97,8 +102,9 @@ func newApplication(c *aws.Clients) *declare.Resource {
 			modules.Request("applicationName", "UpdateApplication").Or("requestParameters.newApplicationName"),
 			modules.Request("resourceArn", "TagResource", "UntagResource").Beginning("application:").After(":"),
 		),
-		List:   applications().Names("name", ""),
-		Get:    declare.Batch(declare.Call((*codedeploy.Client).BatchGetApplications), "ApplicationNames", "name", mostApplications, "ApplicationsInfo"),
+		List: applications().Names("name", ""),
+		Get: declare.Batch(declare.Call((*codedeploy.Client).BatchGetApplications), "ApplicationNames", "name",
+			mostApplications, "ApplicationsInfo"),
 		Create: declare.Call((*codedeploy.Client).CreateApplication),
 		Delete: declare.Call((*codedeploy.Client).DeleteApplication),
 	})

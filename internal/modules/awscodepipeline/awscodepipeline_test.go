@@ -25,7 +25,8 @@ func document(t *testing.T, text string) modules.Value {
 }
 
 func stages(t *testing.T, key string) modules.Value {
-	return document(t, fmt.Sprintf(`[{"Name":"Source","Actions":[{"Name":"Source","ActionTypeId":{"Category":"Source","Owner":"AWS","Provider":"S3","Version":"1"},
+	return document(t, fmt.Sprintf(
+		`[{"Name":"Source","Actions":[{"Name":"Source","ActionTypeId":{"Category":"Source","Owner":"AWS","Provider":"S3","Version":"1"},
 		"Configuration":{"S3Bucket":"b","S3ObjectKey":%q},"OutputArtifacts":[{"Name":"source"}]}]},
 		{"Name":"Approval","Actions":[{"Name":"Approval","ActionTypeId":{"Category":"Approval","Owner":"AWS","Provider":"Manual","Version":"1"}}]}]`, key))
 }
@@ -39,8 +40,10 @@ func TestPipelineLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"releaser", "other"} {
-		if _, err := roles.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, Path: awssdk.String("/service/"), AssumeRolePolicyDocument: awssdk.String(
-			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"codepipeline.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)}); err != nil {
+		if _, err := roles.CreateRole(ctx,
+			&iam.CreateRoleInput{RoleName: &name, Path: awssdk.String("/service/"),
+				AssumeRolePolicyDocument: awssdk.String(
+					`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"codepipeline.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,18 +52,23 @@ func TestPipelineLifecycle(t *testing.T) {
 		Resource: newPipeline(clients),
 		Scope:    scope,
 		Want: modules.Row{
-			"name": modules.Text("release"), "artifact_store": store, "stages": stages(t, "app.zip"), "service_role_name": modules.Text("releaser"),
-			"pipeline_type": modules.Text("V2"), "execution_mode": modules.Text("SUPERSEDED"), "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"name": modules.Text("release"), "artifact_store": store, "stages": stages(t, "app.zip"),
+			"service_role_name": modules.Text("releaser"),
+			"pipeline_type":     modules.Text("V2"), "execution_mode": modules.Text("SUPERSEDED"),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
-			"artifact_store": {document(t, `{"Location":"others","Type":"S3"}`), modules.Null}, "artifact_stores": {document(t, `{"us-east-1":{"Location":"others","Type":"S3"}}`)},
-			"stages": {stages(t, "other.zip")}, "service_role_name": {modules.Text("other")},
+			"artifact_store":  {document(t, `{"Location":"others","Type":"S3"}`), modules.Null},
+			"artifact_stores": {document(t, `{"us-east-1":{"Location":"others","Type":"S3"}}`)},
+			"stages":          {stages(t, "other.zip")}, "service_role_name": {modules.Text("other")},
 			"triggers":  {document(t, `[{"ProviderType":"CodeStarSourceConnection","GitConfiguration":{"SourceActionName":"Source","Push":[{"Tags":{"Includes":["v*"]}}]}}]`), modules.Null},
 			"variables": {document(t, `[{"Name":"STAGE","DefaultValue":"test"}]`), modules.Null},
 		},
 	})
 	// moto has no PipelineNameInUseException.
-	if _, err := awstest.Create(ctx, newPipeline(clients), permit, scope, modules.Row{"name": modules.Text("x"), "artifact_store": store, "stages": stages(t, "x"), "service_role_name": modules.Text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Dependency {
+	if _, err := awstest.Create(ctx, newPipeline(clients), permit, scope,
+		modules.Row{"name": modules.Text("x"), "artifact_store": store, "stages": stages(t, "x"),
+			"service_role_name": modules.Text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("without a role: got %v, want class %s", err, modules.Dependency)
 	}
 }

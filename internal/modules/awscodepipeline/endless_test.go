@@ -32,7 +32,8 @@ func TestEndlessTags(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	_, err := awstest.Get(t.Context(), newPipeline(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), []modules.Row{{"name": modules.Text("p")}})
+	_, err := awstest.Get(t.Context(), newPipeline(awstest.Fake(server.URL)), awstest.Scope("us-west-2"),
+		[]modules.Row{{"name": modules.Text("p")}})
 	if !aws.HasCode(err, "EndlessListing") || asked.Load() != 2 {
 		t.Errorf("after %d pages: %v", asked.Load(), err)
 	}

@@ -36,31 +36,46 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 	}
 	return declare.New(c, declare.Table[codepipeline.GetPipelineOutput]{
 		Name: "pipeline_declaration",
-		Doc: "Pipelines that release software. A new pipeline runs at once. AWS shows the OAuthToken of an action as ****, and a change of a pipeline sends what its row has: " +
+		Doc: "Pipelines that release software. A new pipeline runs at once. AWS shows the OAuthToken of an action as " +
+			"****, and a change of a pipeline sends what its row has: " +
 			"let actions use connections instead, since everybody who reads the row reads the token.",
 		Service: declare.Service(codepipeline.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "Pipeline.Name", "The pipeline's name: up to 100 letters, digits and .@_-").In("Pipeline.Name", "Name").Matches(`^[A-Za-z0-9.@_-]{1,100}$`),
-			declare.JSON("artifact_store", "Pipeline.ArtifactStore", `The bucket that stages pass their output on in: {"Type": "S3", "Location": "bucket"}. Either this or artifact_stores. (IaSQL's members began in lower case, which is accepted.)`).
+			declare.Name("name", "Pipeline.Name",
+				"The pipeline's name: up to 100 letters, digits and .@_-").In("Pipeline.Name",
+				"Name").Matches(`^[A-Za-z0-9.@_-]{1,100}$`),
+			declare.JSON("artifact_store", "Pipeline.ArtifactStore",
+				`The bucket that stages pass their output on in: {"Type": "S3", "Location": "bucket"}. Either this or artifact_stores. (IaSQL's members began in lower case, which is accepted.)`).
 				Same(declare.Alike[cptypes.ArtifactStore](nil)),
-			declare.JSON("artifact_stores", "Pipeline.ArtifactStores", `For actions in several regions, the bucket in each: {"us-east-1": {"Type": "S3", "Location": "bucket"}}.`).
+			declare.JSON("artifact_stores", "Pipeline.ArtifactStores",
+				`For actions in several regions, the bucket in each: {"us-east-1": {"Type": "S3", "Location": "bucket"}}.`).
 				Same(declare.Alike[map[string]cptypes.ArtifactStore](nil)),
-			list("stages", "Pipeline.Stages", `At least two stages and their actions: [{"Name": "Source", "Actions": [{"Name": "Source", "ActionTypeId": {"Category": "Source", "Owner": "AWS", "Provider": "S3", "Version": "1"}, …}]}, …].`).
+			list("stages", "Pipeline.Stages",
+				`At least two stages and their actions: [{"Name": "Source", "Actions": [{"Name": "Source", "ActionTypeId": {"Category": "Source", "Owner": "AWS", "Provider": "S3", "Version": "1"}, …}]}, …].`).
 				Same(declare.Alike(inOrder)),
-			declare.Role("service_role_name", "Pipeline.RoleArn", "The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").OptionalComputed().WithARN(2),
-			declare.Text("pipeline_type", "Pipeline.PipelineType", "V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").OptionalComputed().OneOf("V1", "V2"),
-			declare.Text("execution_mode", "Pipeline.ExecutionMode", "What becomes of an execution when the next one comes: SUPERSEDED, the default, QUEUED or PARALLEL.").
+			declare.Role("service_role_name", "Pipeline.RoleArn",
+				"The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").OptionalComputed().WithARN(2),
+			declare.Text("pipeline_type", "Pipeline.PipelineType",
+				"V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").OptionalComputed().OneOf("V1", "V2"),
+			declare.Text("execution_mode", "Pipeline.ExecutionMode",
+				"What becomes of an execution when the next one comes: SUPERSEDED, the default, QUEUED or PARALLEL.").
 				Default("'SUPERSEDED'").OneOf("SUPERSEDED", "QUEUED", "PARALLEL").Usual(modules.Text("SUPERSEDED")),
-			list("triggers", "Pipeline.Triggers", "What starts a pipeline of type V2, in the words of the API.").Same(declare.Alike[[]cptypes.PipelineTriggerDeclaration](nil)),
-			list("variables", "Pipeline.Variables", `Variables of a pipeline of type V2: [{"Name": "STAGE", "DefaultValue": "test"}].`).Same(declare.Alike[[]cptypes.PipelineVariableDeclaration](nil)),
+			list("triggers", "Pipeline.Triggers",
+				"What starts a pipeline of type V2, in the words of the API.").Same(
+				declare.Alike[[]cptypes.PipelineTriggerDeclaration](nil)),
+			list("variables", "Pipeline.Variables",
+				`Variables of a pipeline of type V2: [{"Name": "STAGE", "DefaultValue": "test"}].`).Same(
+				declare.Alike[[]cptypes.PipelineVariableDeclaration](nil)),
 			declare.Integer("version", "Pipeline.Version", "How often it has been changed, counted from 1.").Computed(),
 			declare.ARN("arn", "Metadata.PipelineArn"),
-			declare.Tags("Tags", (*codepipeline.Client).TagResource, (*codepipeline.Client).UntagResource).From(declare.Call((*codepipeline.Client).ListTagsForResource)),
+			declare.Tags("Tags", (*codepipeline.Client).TagResource,
+				(*codepipeline.Client).UntagResource).From(declare.Call((*codepipeline.Client).ListTagsForResource)),
 		},
 		Checks:              []string{"num_nonnulls(artifact_store, artifact_stores) <= 1"},
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines", declare.With(&codepipeline.ListPipelinesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines",
+			declare.With(&codepipeline.ListPipelinesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Names("name", "Name"),
 		Get:     declare.One(declare.Call((*codepipeline.Client).GetPipeline), ""),
 		Create:  declare.Call((*codepipeline.Client).CreatePipeline, role),

@@ -36,12 +36,14 @@ func TestTableLifecycle(t *testing.T) {
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
 			"table_name": modules.Text("events"), "primary_key": parse(t, `{"user":"S","at":"N","range":"at"}`),
-			"throughput": modules.Text(onDemand), "table_class": modules.Text("STANDARD"), "stream_view_type": modules.Null,
+			"throughput": modules.Text(onDemand), "table_class": modules.Text("STANDARD"),
+			"stream_view_type":       modules.Null,
 			"time_to_live_attribute": modules.Null, "deletion_protection_enabled": modules.Bool(false),
 			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
-			"throughput":                  {parse(t, `{"ReadCapacityUnits":3,"WriteCapacityUnits":4}`), modules.Text(onDemand)},
+			"throughput": {parse(t, `{"ReadCapacityUnits":3,"WriteCapacityUnits":4}`),
+				modules.Text(onDemand)},
 			"stream_view_type":            {modules.Text("KEYS_ONLY"), modules.Null},
 			"time_to_live_attribute":      {modules.Text("expires"), modules.Null},
 			"deletion_protection_enabled": {modules.Bool(true), modules.Bool(false)},
@@ -55,7 +57,8 @@ func TestTableExists(t *testing.T) {
 	t.Parallel()
 	r, scope := newTable(awstest.Clients(t)), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	row := modules.Row{"table_name": modules.Text("one"), "primary_key": parse(t, `{"id":"S"}`), "throughput": modules.Text(onDemand)}
+	row := modules.Row{"table_name": modules.Text("one"), "primary_key": parse(t, `{"id":"S"}`),
+		"throughput": modules.Text(onDemand)}
 	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +81,8 @@ func TestTableRow(t *testing.T) {
 		fmt.Fprint(w, "{}")
 	}))
 	t.Cleanup(server.Close)
-	rows, err := awstest.Get(t.Context(), newTable(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), []modules.Row{{"table_name": modules.Text("t")}})
+	rows, err := awstest.Get(t.Context(), newTable(awstest.Fake(server.URL)), awstest.Scope("us-east-1"),
+		[]modules.Row{{"table_name": modules.Text("t")}})
 	if err != nil || len(rows) != 1 || rows[0]["table_class"].String() != "STANDARD_INFREQUENT_ACCESS" {
 		t.Errorf("got %v, %v", rows, err)
 	}
@@ -105,7 +109,8 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
 		}
 	}
-	if !sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"b"}`) || sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"a"}`) {
+	if !sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"b"}`) ||
+		sameKey(`{"a":"S","b":"N"}`, `{"a":"S","b":"N","range":"a"}`) {
 		t.Error("takes keys for others")
 	}
 }
@@ -117,7 +122,8 @@ func TestTimeToLiveTwice(t *testing.T) {
 	const often = "Time to live has been modified multiple times within a fixed interval"
 	for message, want := range map[string]modules.Error{
 		often: {Class: modules.Dependency, RetryAfter: 10 * time.Minute},
-		"Time to live has been modified multiple times within a fixed interval.": {Class: modules.Dependency, RetryAfter: 10 * time.Minute},
+		"Time to live has been modified multiple times within a fixed interval.": {Class: modules.Dependency,
+			RetryAfter: 10 * time.Minute},
 		"Invalid AttributeName": {Class: modules.Invalid},
 	} {
 		calls, others := 0, 0
@@ -129,15 +135,20 @@ func TestTimeToLiveTwice(t *testing.T) {
 			"UpdateTable": func(awstest.Input) (any, error) { others++; return struct{}{}, nil },
 		}))
 		ctx, permit := t.Context(), awstest.Permit()
-		have := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Text("expires"), "deletion_protection_enabled": modules.Bool(false)}
-		row := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Null, "deletion_protection_enabled": modules.Bool(true)}
-		err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row, []string{"time_to_live_attribute", "deletion_protection_enabled"})
+		have := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Text("expires"),
+			"deletion_protection_enabled": modules.Bool(false)}
+		row := modules.Row{"table_name": modules.Text("t"), "time_to_live_attribute": modules.Null,
+			"deletion_protection_enabled": modules.Bool(true)}
+		err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row,
+			[]string{"time_to_live_attribute", "deletion_protection_enabled"})
 		if others != 1 {
 			t.Error("holds up another change of the table")
 		}
 		var e *modules.Error
-		if !errors.As(err, &e) || e.Class != want.Class || e.RetryAfter != want.RetryAfter || e.Message != message || calls != 1 {
-			t.Errorf("%s: %v of class %s after %s, want %s after %s; %d calls", message, err, modules.ClassOf(err), e.RetryAfter, want.Class, want.RetryAfter, calls)
+		if !errors.As(err, &e) || e.Class != want.Class || e.RetryAfter != want.RetryAfter || e.Message != message ||
+			calls != 1 {
+			t.Errorf("%s: %v of class %s after %s, want %s after %s; %d calls", message, err, modules.ClassOf(err),
+				e.RetryAfter, want.Class, want.RetryAfter, calls)
 		}
 	}
 }

@@ -28,9 +28,12 @@ func TestIndexesAreProvisioned(t *testing.T) {
 	key := func(of string) []dbtypes.KeySchemaElement {
 		return []dbtypes.KeySchemaElement{{AttributeName: &of, KeyType: dbtypes.KeyTypeHash}}
 	}
-	if _, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: &name, BillingMode: dbtypes.BillingModePayPerRequest,
-		AttributeDefinitions: []dbtypes.AttributeDefinition{attribute("id"), attribute("mail")}, KeySchema: key("id"),
-		GlobalSecondaryIndexes: []dbtypes.GlobalSecondaryIndex{{IndexName: awssdk.String("by_mail"), KeySchema: key("mail"), Projection: &dbtypes.Projection{ProjectionType: dbtypes.ProjectionTypeAll}}}}); err != nil {
+	if _, err := client.CreateTable(ctx,
+		&dynamodb.CreateTableInput{TableName: &name, BillingMode: dbtypes.BillingModePayPerRequest,
+			AttributeDefinitions: []dbtypes.AttributeDefinition{attribute("id"), attribute("mail")},
+			KeySchema:            key("id"),
+			GlobalSecondaryIndexes: []dbtypes.GlobalSecondaryIndex{{IndexName: awssdk.String("by_mail"),
+				KeySchema: key("mail"), Projection: &dbtypes.Projection{ProjectionType: dbtypes.ProjectionTypeAll}}}}); err != nil {
 		t.Fatal(err)
 	}
 	have := modules.Row{"table_name": modules.Text(name), "throughput": modules.Text(onDemand)}
@@ -43,7 +46,8 @@ func TestIndexesAreProvisioned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := out.Table.GlobalSecondaryIndexes[0].ProvisionedThroughput; p == nil || awssdk.ToInt64(p.ReadCapacityUnits) != 3 || awssdk.ToInt64(p.WriteCapacityUnits) != 4 {
+	if p := out.Table.GlobalSecondaryIndexes[0].ProvisionedThroughput; p == nil ||
+		awssdk.ToInt64(p.ReadCapacityUnits) != 3 || awssdk.ToInt64(p.WriteCapacityUnits) != 4 {
 		t.Errorf("the index has %+v", p)
 	}
 }

@@ -27,7 +27,8 @@ const onDemand = `"PAY_PER_REQUEST"`
 // table is UPDATING others fail with ResourceInUseException, which heals.
 func newTable(c *aws.Clients) *declare.Resource {
 	made := declare.Only(func(row modules.Row) bool {
-		return row["status"].String() != string(dbtypes.TableStatusCreating) && row["status"].String() != string(dbtypes.TableStatusDeleting)
+		return row["status"].String() != string(dbtypes.TableStatusCreating) &&
+			row["status"].String() != string(dbtypes.TableStatusDeleting)
 	})
 	update := func(options ...declare.Option) *declare.Op {
 		return declare.Call((*dynamodb.Client).UpdateTable, append(options, waiting)...)
@@ -38,20 +39,30 @@ func newTable(c *aws.Clients) *declare.Resource {
 			"DynamoDB takes one change of a table at a time: of several, the later ones wait for the earlier.",
 		Service: declare.Service(dynamodb.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("table_name", "TableName", "The table's name: 3 to 255 letters, digits and _.-").Matches(`^[A-Za-z0-9_.-]{3,255}$`),
-			declare.JSON("primary_key", "", `Its key: attributes with the types S (string), N (number) or B (binary), and which of two is the range key: {"id": "S"}, or {"user": "S", "at": "N", "range": "at"}; without "range" the last by name is. An attribute cannot be named range.`).
+			declare.Name("table_name", "TableName",
+				"The table's name: 3 to 255 letters, digits and _.-").Matches(`^[A-Za-z0-9_.-]{3,255}$`),
+			declare.JSON("primary_key", "",
+				`Its key: attributes with the types S (string), N (number) or B (binary), and which of two is the range key: {"id": "S"}, or {"user": "S", "at": "N", "range": "at"}; without "range" the last by name is. An attribute cannot be named range.`).
 				Required().CreateOnly().Same(sameKey).Check(`jsonb_typeof(primary_key) = 'object'`),
-			declare.JSON("throughput", "", `How it is paid: "PAY_PER_REQUEST", the default, or a capacity such as {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}.`).
+			declare.JSON("throughput", "",
+				`How it is paid: "PAY_PER_REQUEST", the default, or a capacity such as {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}.`).
 				Default(`'"PAY_PER_REQUEST"'`).
 				Check(`throughput = '"PAY_PER_REQUEST"' OR jsonb_typeof(throughput) = 'object' AND throughput ?& ARRAY['ReadCapacityUnits', 'WriteCapacityUnits']`),
-			declare.Text("table_class", "TableClassSummary.TableClass", "STANDARD, the default, or STANDARD_INFREQUENT_ACCESS: storage costs less and access more.").
-				In("TableClass").Default("'STANDARD'").OneOf("STANDARD", "STANDARD_INFREQUENT_ACCESS").Usual(modules.Text("STANDARD")),
-			declare.Text("stream_view_type", "StreamSpecification.StreamViewType", "What its stream tells of a changed item. NULL: it has none. Of one that exists it changes by way of NULL.").
+			declare.Text("table_class", "TableClassSummary.TableClass",
+				"STANDARD, the default, or STANDARD_INFREQUENT_ACCESS: storage costs less and access more.").
+				In("TableClass").Default("'STANDARD'").OneOf("STANDARD",
+				"STANDARD_INFREQUENT_ACCESS").Usual(modules.Text("STANDARD")),
+			declare.Text("stream_view_type", "StreamSpecification.StreamViewType",
+				"What its stream tells of a changed item. NULL: it has none. Of one that exists it changes by way of NULL.").
 				OneOf("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"),
-			declare.Text("time_to_live_attribute", "TimeToLiveDescription", "The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an hour, in which there can be no other.").
+			declare.Text("time_to_live_attribute", "TimeToLiveDescription",
+				"The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an "+
+					"hour, in which there can be no other.").
 				Length(1, 255).As(timeToLive).From(declare.Call((*dynamodb.Client).DescribeTimeToLive, made)),
-			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled", "Whether the table cannot be deleted.").Default("false"),
-			declare.Text("table_id", "TableId", "Its unique id, which a later table of the same name does not get.").Computed(),
+			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled",
+				"Whether the table cannot be deleted.").Default("false"),
+			declare.Text("table_id", "TableId",
+				"Its unique id, which a later table of the same name does not get.").Computed(),
 			declare.ARN("arn", "TableArn"),
 			declare.Text("stream_arn", "LatestStreamArn", "The ARN of its stream, if it has one.").Computed(),
 			declare.Text("status", "TableStatus", "CREATING, ACTIVE, UPDATING, DELETING and so on.").Computed(),
@@ -62,7 +73,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("dynamodb.amazonaws.com",
-			modules.Request("tableName", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateContributorInsights", "UpdateTableReplicaAutoScaling"),
+			modules.Request("tableName", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateContributorInsights",
+				"UpdateTableReplicaAutoScaling"),
 			modules.Request("targetTableName", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
 			modules.Request("tableCreationParameters.tableName", "ImportTable"),
 		),
@@ -73,10 +85,14 @@ func newTable(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{
 			// Tags can be changed besides: they go first. The time to live goes last: for
 			// the hour in which it is refused it holds up nothing else.
-			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
+			declare.By(func(ctx context.Context, s *declare.Step) error {
+				return s.UpdateTags(ctx)
+			}, modules.ColumnTags),
 			declare.ModifyEach(update(), "deletion_protection_enabled", "table_class"),
-			declare.Modify(update(declare.Edit(func(ctx context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) (err error) {
-				if in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"]); err != nil || in.ProvisionedThroughput == nil || s.Have["throughput"].String() != onDemand {
+			declare.Modify(update(declare.Edit(func(ctx context.Context, s *declare.Step,
+				in *dynamodb.UpdateTableInput) (err error) {
+				if in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"]); err != nil ||
+					in.ProvisionedThroughput == nil || s.Have["throughput"].String() != onDemand {
 					return err
 				}
 				return provisionIndexes(ctx, s, in)
@@ -85,7 +101,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.By(setTimeToLive, "time_to_live_attribute"),
 		},
 		Delete: declare.Call((*dynamodb.Client).DeleteTable, waiting),
-		Going:  declare.In("status", string(dbtypes.TableStatusDeleting)), // for which DeleteTable has ResourceInUseException, too
+		// for which DeleteTable has ResourceInUseException, too
+		Going: declare.In("status", string(dbtypes.TableStatusDeleting)),
 
 		Forming:   declare.In("status", string(dbtypes.TableStatusCreating)),
 		HoldsData: true,
@@ -178,8 +195,10 @@ func complete(_ context.Context, _ *declare.Step, t *dbtypes.TableDescription, r
 		delete(row, "throughput") // it has not been told yet
 		return nil
 	}
-	if p != nil && (t.BillingModeSummary == nil || t.BillingModeSummary.BillingMode != dbtypes.BillingModePayPerRequest) {
-		row["throughput"], err = modules.JSON(capacity{awssdk.ToInt64(p.ReadCapacityUnits), awssdk.ToInt64(p.WriteCapacityUnits)})
+	if p != nil && (t.BillingModeSummary == nil ||
+		t.BillingModeSummary.BillingMode != dbtypes.BillingModePayPerRequest) {
+		row["throughput"], err = modules.JSON(capacity{awssdk.ToInt64(p.ReadCapacityUnits),
+			awssdk.ToInt64(p.WriteCapacityUnits)})
 	}
 	return err
 }
@@ -196,19 +215,23 @@ func billing(v modules.Value) (dbtypes.BillingMode, *dbtypes.ProvisionedThroughp
 	if err := json.Unmarshal([]byte(v.String()), &c); err != nil {
 		return "", nil, invalid("throughput", err)
 	}
-	return dbtypes.BillingModeProvisioned, &dbtypes.ProvisionedThroughput{ReadCapacityUnits: &c.ReadCapacityUnits, WriteCapacityUnits: &c.WriteCapacityUnits}, nil
+	return dbtypes.BillingModeProvisioned,
+		&dbtypes.ProvisionedThroughput{ReadCapacityUnits: &c.ReadCapacityUnits,
+			WriteCapacityUnits: &c.WriteCapacityUnits}, nil
 }
 
 // provisionIndexes gives the table's indexes the capacity that the table gets: a table that is no longer paid by the
 // request has to be told one of each (page UpdateTable, BillingMode and GlobalSecondaryIndexUpdates).
 func provisionIndexes(ctx context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) error {
-	out, err := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: in.TableName})
+	out, err := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx,
+		&dynamodb.DescribeTableInput{TableName: in.TableName})
 	if err != nil {
 		return err
 	}
 	for _, index := range out.Table.GlobalSecondaryIndexes {
 		in.GlobalSecondaryIndexUpdates = append(in.GlobalSecondaryIndexUpdates, dbtypes.GlobalSecondaryIndexUpdate{
-			Update: &dbtypes.UpdateGlobalSecondaryIndexAction{IndexName: index.IndexName, ProvisionedThroughput: in.ProvisionedThroughput},
+			Update: &dbtypes.UpdateGlobalSecondaryIndexAction{IndexName: index.IndexName,
+				ProvisionedThroughput: in.ProvisionedThroughput},
 		})
 	}
 	return nil
@@ -247,7 +270,8 @@ func createError(ctx context.Context, s *declare.Step, err error) error {
 	if !errors.As(err, &e) || e.Code != "ResourceInUseException" {
 		return waits(ctx, s, err)
 	}
-	out, failed := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: s.Want["table_name"].Ptr()})
+	out, failed := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx,
+		&dynamodb.DescribeTableInput{TableName: s.Want["table_name"].Ptr()})
 	if failed != nil || out.Table.TableStatus == dbtypes.TableStatusDeleting {
 		return err
 	}
@@ -270,7 +294,8 @@ func waits(_ context.Context, _ *declare.Step, err error) error {
 // pass makes another.
 func setStream(_ context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) error {
 	if next := s.Want["stream_view_type"]; !next.IsNull() && s.Have["stream_view_type"].IsNull() {
-		in.StreamSpecification = &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(true), StreamViewType: dbtypes.StreamViewType(next.String())}
+		in.StreamSpecification = &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(true),
+			StreamViewType: dbtypes.StreamViewType(next.String())}
 		return nil
 	}
 	in.StreamSpecification = &dbtypes.StreamSpecification{StreamEnabled: awssdk.Bool(false)}
@@ -290,10 +315,13 @@ func setTimeToLive(ctx context.Context, s *declare.Step) error {
 	if !have.IsNull() {
 		spec = &dbtypes.TimeToLiveSpecification{AttributeName: have.Ptr(), Enabled: awssdk.Bool(false)}
 	}
-	_, err := declare.ClientOf[*dynamodb.Client](s).UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: s.Have["table_name"].Ptr(), TimeToLiveSpecification: spec})
+	_, err := declare.ClientOf[*dynamodb.Client](s).UpdateTimeToLive(ctx,
+		&dynamodb.UpdateTimeToLiveInput{TableName: s.Have["table_name"].Ptr(), TimeToLiveSpecification: spec})
 	var e *modules.Error
-	if errors.As(err, &e) && e.Code == "ValidationException" && strings.Contains(e.Message, "modified multiple times within a fixed interval") {
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, RetryAfter: max(e.RetryAfter, ttlPause), Err: err}
+	if errors.As(err, &e) && e.Code == "ValidationException" &&
+		strings.Contains(e.Message, "modified multiple times within a fixed interval") {
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message,
+			RetryAfter: max(e.RetryAfter, ttlPause), Err: err}
 	}
 	return waits(ctx, s, err)
 }

@@ -99,7 +99,8 @@ func TestKeyPairLifecycle(t *testing.T) {
 		Changes:  map[string][]modules.Value{"tags": tagChanges},
 		Calls:    map[string]int{"tags": 2},
 	})
-	if _, err := awstest.Create(t.Context(), newKeyPair(c), awstest.Permit(), east, modules.Row{"name": text("none")}, ""); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(t.Context(), newKeyPair(c), awstest.Permit(), east, modules.Row{"name": text("none")},
+		""); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a pair without a public key: %v", err)
 	}
 	if !sameKey(keyA, keyA+" life") || sameKey(keyA, keyA[:60]) || sameKey("", "") {
@@ -114,7 +115,8 @@ func TestVolumeLifecycle(t *testing.T) {
 		Resource: newVolume(awstest.Clients(t)),
 		Scope:    east,
 		Want: modules.Row{
-			"availability_zone": text("us-east-1b"), "volume_type": text("gp3"), "size": modules.Int(10), "iops": modules.Int(3000), "throughput": modules.Int(125),
+			"availability_zone": text("us-east-1b"), "volume_type": text("gp3"), "size": modules.Int(10),
+			"iops": modules.Int(3000), "throughput": modules.Int(125),
 			"encrypted": no, "tags": tags("env", "test"),
 		},
 		Changes: map[string][]modules.Value{
@@ -153,10 +155,13 @@ func TestInstanceLifecycle(t *testing.T) {
 		Resource: newInstance(c),
 		Scope:    east,
 		Want: modules.Row{
-			"ami": text(ubuntu), "instance_type": text("t3.micro"), "key_pair_name": newKey(t, c), "state": text(running),
-			"user_data": text("#!/bin/sh\necho hello"), "hibernation_enabled": no, "subnet_id": text(*out.Subnets[0].SubnetId),
-			"monitoring": yes, "source_dest_check": yes, "metadata_http_endpoint": text("enabled"), "metadata_http_tokens": text("required"),
-			"metadata_hop_limit": modules.Int(2), "metadata_tags": text("enabled"), "tags": tags("Name", "life"),
+			"ami": text(ubuntu), "instance_type": text("t3.micro"), "key_pair_name": newKey(t, c),
+			"state":     text(running),
+			"user_data": text("#!/bin/sh\necho hello"), "hibernation_enabled": no,
+			"subnet_id":  text(*out.Subnets[0].SubnetId),
+			"monitoring": yes, "source_dest_check": yes, "metadata_http_endpoint": text("enabled"),
+			"metadata_http_tokens": text("required"),
+			"metadata_hop_limit":   modules.Int(2), "metadata_tags": text("enabled"), "tags": tags("Name", "life"),
 		},
 		Changes: map[string][]modules.Value{
 			"instance_type":          {text("t3.small")},
@@ -181,11 +186,13 @@ func TestImageOfParameter(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	name := "resolve:ssm:/aws/service/ami-amazon-linux-latest/amzn2-ami-hvm-x86_64-gp2"
-	row := build(t, newInstance(c), modules.Row{"ami": text(name), "instance_type": text("t3.micro"), "key_pair_name": newKey(t, c)})
+	row := build(t, newInstance(c),
+		modules.Row{"ami": text(name), "instance_type": text("t3.micro"), "key_pair_name": newKey(t, c)})
 	if id := row["ami"].String(); len(id) < 5 || id[:4] != "ami-" || !sameImage(id, name) || sameImage(id, ubuntu) {
 		t.Errorf("got %v", row)
 	}
-	_, err := awstest.Create(t.Context(), newInstance(c), awstest.Permit(), east, modules.Row{"ami": text("resolve:ssm:none"), "instance_type": text("t3.micro")}, "none")
+	_, err := awstest.Create(t.Context(), newInstance(c), awstest.Permit(), east,
+		modules.Row{"ami": text("resolve:ssm:none"), "instance_type": text("t3.micro")}, "none")
 	if !aws.IsNotFound(err) {
 		t.Errorf("a parameter that does not exist: %v", err)
 	}
@@ -195,7 +202,9 @@ func TestImageOfParameter(t *testing.T) {
 func TestHibernation(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
-	row := build(t, newInstance(c), modules.Row{"ami": text(ubuntu), "instance_type": text("m5.large"), "key_pair_name": newKey(t, c), "hibernation_enabled": yes})
+	row := build(t, newInstance(c),
+		modules.Row{"ami": text(ubuntu), "instance_type": text("m5.large"), "key_pair_name": newKey(t, c),
+			"hibernation_enabled": yes})
 	if !row["hibernation_enabled"].Bool() {
 		t.Errorf("got %v", row)
 	}
@@ -218,33 +227,41 @@ func TestInstanceRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		if _, err := client.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`)}); err != nil {
+		if _, err := client.CreateRole(t.Context(),
+			&iam.CreateRoleInput{RoleName: &name,
+				AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, role := range []modules.Value{text("one"), modules.Null, text("two")} {
-		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, have, modules.Row{"role_name": role}, []string{"role_name"}); err != nil {
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, have, modules.Row{"role_name": role},
+			[]string{"role_name"}); err != nil {
 			t.Fatal(err)
 		}
 		if have = get(t, r, have); have["role_name"] != role {
 			t.Errorf("got role %v, want %v", have["role_name"], role)
 		}
 	}
-	made := build(t, r, modules.Row{"ami": text(ubuntu), "instance_type": text("t3.micro"), "key_pair_name": text("key"), "role_name": text("one")})
+	made := build(t, r, modules.Row{"ami": text(ubuntu), "instance_type": text("t3.micro"),
+		"key_pair_name": text("key"), "role_name": text("one")})
 	if made["role_name"] != text("one") {
 		t.Errorf("got role %v", made["role_name"])
 	}
 	// A profile that holds another role.
-	if _, err := client.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: awssdk.String("other")}); err != nil {
+	if _, err := client.CreateInstanceProfile(t.Context(),
+		&iam.CreateInstanceProfileInput{InstanceProfileName: awssdk.String("other")}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: awssdk.String("other"), RoleName: awssdk.String("two")}); err != nil {
+	if _, err := client.AddRoleToInstanceProfile(t.Context(),
+		&iam.AddRoleToInstanceProfileInput{InstanceProfileName: awssdk.String("other"),
+			RoleName: awssdk.String("two")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := ensureProfile(t.Context(), client, "other"); err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("got %v", err)
 	}
-	if err := profileError(&modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue", Message: "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"}); modules.ClassOf(err) != modules.Dependency {
+	if err := profileError(&modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue",
+		Message: "Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"}); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("got class %s", modules.ClassOf(err))
 	}
 }
@@ -258,7 +275,8 @@ func TestInstanceGroupsLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	group, err := api(t, c).CreateSecurityGroup(t.Context(), &ec2.CreateSecurityGroupInput{
-		GroupName: awssdk.String("web"), Description: awssdk.String("of a test"), VpcId: out.Reservations[0].Instances[0].VpcId,
+		GroupName: awssdk.String("web"), Description: awssdk.String("of a test"),
+		VpcId: out.Reservations[0].Instances[0].VpcId,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -278,24 +296,30 @@ func TestBlockDeviceMappingLifecycle(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
 	_, i := newTestInstance(t, c)
-	v := build(t, newVolume(c), modules.Row{"availability_zone": i["availability_zone"], "volume_type": text("gp3"), "size": modules.Int(9)})
+	v := build(t, newVolume(c), modules.Row{"availability_zone": i["availability_zone"], "volume_type": text("gp3"),
+		"size": modules.Int(9)})
 	r := newMapping(c)
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: r, Scope: east,
-		Want:    modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdf"), "volume_id": v["volume_id"], "delete_on_termination": yes},
+		Want: modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdf"),
+			"volume_id": v["volume_id"], "delete_on_termination": yes},
 		Changes: map[string][]modules.Value{"delete_on_termination": {no, yes}},
 	})
-	if _, err := awstest.Create(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdg")}, ""); err == nil || modules.ClassOf(err) != modules.Invalid {
+	if _, err := awstest.Create(t.Context(), r, awstest.Permit(), east,
+		modules.Row{"instance_id": i["instance_id"], "device_name": text("/dev/sdg")}, ""); err == nil ||
+		modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a mapping without a volume: %v", err)
 	}
 	// The root device stays, and says whose it is.
 	for _, row := range all(t, r) {
-		if err := awstest.Delete(t.Context(), r, awstest.Permit(), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || r.Protected(row) == "" {
+		if err := awstest.Delete(t.Context(), r, awstest.Permit(), east, row); err == nil ||
+			modules.ClassOf(err) != modules.Invalid || r.Protected(row) == "" {
 			t.Errorf("delete of %v: %v", row, err)
 		}
 	}
 	for _, row := range all(t, newVolume(c)) {
-		if root := row["volume_id"] != v["volume_id"]; row["is_root_device"].Bool() != root || (newVolume(c).Protected(row) != "") != root || row["instance_id"].IsNull() == root {
+		if root := row["volume_id"] != v["volume_id"]; row["is_root_device"].Bool() != root ||
+			(newVolume(c).Protected(row) != "") != root || row["instance_id"].IsNull() == root {
 			t.Errorf("got %v", row)
 		}
 	}
@@ -324,7 +348,8 @@ func TestChangeOfAnInstanceThatRuns(t *testing.T) {
 				s.kind, s.status, tag)
 		case "DescribeInstanceAttribute":
 			s.calls = s.calls[:len(s.calls)-1]
-			return 200, `<DescribeInstanceAttributeResponse><userData><value>` + s.userData + `</value></userData></DescribeInstanceAttributeResponse>`
+			return 200, `<DescribeInstanceAttributeResponse><userData><value>` + s.userData +
+				`</value></userData></DescribeInstanceAttributeResponse>`
 		case "CreateTags":
 			s.tag = form["Tag.1.Value"]
 		case "DeleteTags":
@@ -353,7 +378,8 @@ func TestChangeOfAnInstanceThatRuns(t *testing.T) {
 	shown := func(status, kind, state string) {
 		t.Helper()
 		row := look()
-		if row["status"] != text(status) || row["instance_type"] != text(kind) || row["state"] != text(state) || !row["tags"].IsNull() {
+		if row["status"] != text(status) || row["instance_type"] != text(kind) || row["state"] != text(state) ||
+			!row["tags"].IsNull() {
 			t.Errorf("got %v, want %s, %s, %s", row, status, kind, state)
 		}
 	}
@@ -388,7 +414,8 @@ func TestChangeOfAnInstanceThatRuns(t *testing.T) {
 		t.Errorf("made the calls %v", s.calls)
 	}
 	for _, data := range []modules.Value{text("hello"), modules.Null} {
-		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, look(), modules.Row{"user_data": data, "state": text(stopped)}, []string{"user_data"}); err != nil {
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, look(),
+			modules.Row{"user_data": data, "state": text(stopped)}, []string{"user_data"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := look()["user_data"]; got != data {
@@ -452,7 +479,8 @@ func TestInstanceRow(t *testing.T) {
 		return 200, "<" + form["Action"] + "Response/>"
 	}))
 	for _, on := range []modules.Value{yes, no} {
-		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": text("i-1")}, modules.Row{"monitoring": on}, []string{"monitoring"}); err != nil {
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": text("i-1")},
+			modules.Row{"monitoring": on}, []string{"monitoring"}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -472,7 +500,8 @@ func TestInstanceRow(t *testing.T) {
 		{"stopped", "Client.UserInitiatedHibernate", hibernate},
 		{"shutting-down", "", stopped},
 	} {
-		shown = fmt.Sprintf("<instanceState><name>%s</name></instanceState><stateReason><code>%s</code></stateReason>", c.status, c.code)
+		shown = fmt.Sprintf("<instanceState><name>%s</name></instanceState><stateReason><code>%s</code></stateReason>",
+			c.status, c.code)
 		row := get(t, r, modules.Row{"instance_id": text("i-1")})
 		if row["state"] != text(c.state) || row["status"] != text(string(c.status)) {
 			t.Errorf("%s, %s: got %v", c.status, c.code, row)
@@ -480,7 +509,8 @@ func TestInstanceRow(t *testing.T) {
 	}
 	shown = "<tagSet><item><key>aws:autoscaling:groupName</key><value>web</value></item></tagSet>"
 	row := get(t, r, modules.Row{"instance_id": text("i-1")})
-	if err := awstest.Delete(t.Context(), r, awstest.Permit(), east, row); err == nil || modules.ClassOf(err) != modules.Invalid || row["auto_scaling_group"] != text("web") || !row["tags"].IsNull() {
+	if err := awstest.Delete(t.Context(), r, awstest.Permit(), east, row); err == nil ||
+		modules.ClassOf(err) != modules.Invalid || row["auto_scaling_group"] != text("web") || !row["tags"].IsNull() {
 		t.Errorf("delete of an instance of a group: %v, %v", row, err)
 	}
 	if !sameState(stopped, hibernate) || sameState(running, hibernate) {
@@ -504,7 +534,8 @@ func TestVolumeChanges(t *testing.T) {
 			`<targetVolumeType>gp3</targetVolumeType><targetSize>20</targetSize><targetIops>3000</targetIops><targetThroughput>125</targetThroughput></item></volumeModificationSet></DescribeVolumesModificationsResponse>`
 	}))
 	rows := all(t, r)
-	if len(rows) != 1 || rows[0]["volume_type"] != text("gp3") || rows[0]["size"] != modules.Int(20) || rows[0]["iops"] != modules.Int(3000) || rows[0]["throughput"] != modules.Int(125) {
+	if len(rows) != 1 || rows[0]["volume_type"] != text("gp3") || rows[0]["size"] != modules.Int(20) ||
+		rows[0]["iops"] != modules.Int(3000) || rows[0]["throughput"] != modules.Int(125) {
 		t.Errorf("got %v", rows)
 	}
 }
@@ -512,19 +543,22 @@ func TestVolumeChanges(t *testing.T) {
 // A volume that is on its way off counts as detached; moto's are at once.
 func TestDetaching(t *testing.T) {
 	t.Parallel()
-	for status, class := range map[string]modules.Class{"attached": modules.Dependency, "detaching": -1, "detached": -1, "": -1} {
+	for status, class := range map[string]modules.Class{"attached": modules.Dependency, "detaching": -1,
+		"detached": -1, "": -1} {
 		r := newMapping(fake(t, func(form map[string]string) (int, string) {
 			if form["Action"] == "DetachVolume" {
 				return 400, `<Response><Errors><Error><Code>IncorrectState</Code><Message>not attached</Message></Error></Errors></Response>`
 			}
-			device := "<item><deviceName>/dev/sdf</deviceName><ebs><volumeId>vol-1</volumeId><status>" + status + "</status></ebs></item>"
+			device := "<item><deviceName>/dev/sdf</deviceName><ebs><volumeId>vol-1</volumeId><status>" + status +
+				"</status></ebs></item>"
 			if status == "" {
 				device = ""
 			}
 			return 200, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><blockDeviceMapping>` + device +
 				`</blockDeviceMapping></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`
 		}))
-		err := awstest.Delete(t.Context(), r, awstest.Permit(), east, modules.Row{"instance_id": text("i-1"), "device_name": text("/dev/sdf"), "volume_id": text("vol-1")})
+		err := awstest.Delete(t.Context(), r, awstest.Permit(), east,
+			modules.Row{"instance_id": text("i-1"), "device_name": text("/dev/sdf"), "volume_id": text("vol-1")})
 		if (err != nil) != (class >= 0) || err != nil && modules.ClassOf(err) != class {
 			t.Errorf("%q: got %v", status, err)
 		}
@@ -546,16 +580,19 @@ func TestChangeWithSeveralInterfaces(t *testing.T) {
 			return 200, `<DescribeInstancesResponse><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><networkInterfaceSet>` + of("eni-2", 1) + of("eni-1", 0) +
 				`</networkInterfaceSet></item></instancesSet></item></reservationSet></DescribeInstancesResponse>`
 		case "ModifyNetworkInterfaceAttribute":
-			calls = append(calls, strings.Join([]string{form["NetworkInterfaceId"], form["SecurityGroupId.1"], form["SourceDestCheck.Value"]}, " "))
+			calls = append(calls, strings.Join([]string{form["NetworkInterfaceId"], form["SecurityGroupId.1"],
+				form["SourceDestCheck.Value"]}, " "))
 			return 200, `<ModifyNetworkInterfaceAttributeResponse><return>true</return></ModifyNetworkInterfaceAttributeResponse>`
 		}
 		return 400, ""
 	})
-	if err := newInstanceGroups(c).Set(t.Context(), c.Permitted(awstest.Permit()), east, aws.MemberList{Owner: "i-1"}, []string{"sg-1"}); err != nil {
+	if err := newInstanceGroups(c).Set(t.Context(), c.Permitted(awstest.Permit()), east, aws.MemberList{Owner: "i-1"},
+		[]string{"sg-1"}); err != nil {
 		t.Error(err)
 	}
 	have := modules.Row{"instance_id": text("i-1"), "source_dest_check": yes}
-	if err := awstest.Update(t.Context(), newInstance(c), awstest.Permit(), east, have, modules.Row{"instance_id": text("i-1"), "source_dest_check": no}, []string{"source_dest_check"}); err != nil {
+	if err := awstest.Update(t.Context(), newInstance(c), awstest.Permit(), east, have,
+		modules.Row{"instance_id": text("i-1"), "source_dest_check": no}, []string{"source_dest_check"}); err != nil {
 		t.Error(err)
 	}
 	if want := []string{"eni-1 sg-1 ", "eni-1  false"}; !slices.Equal(calls, want) {

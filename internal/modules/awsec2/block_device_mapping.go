@@ -25,15 +25,21 @@ type mapping struct {
 func newMapping(c *aws.Clients) *declare.Resource {
 	const changed = "BlockDeviceMappings[0]." // where ModifyInstanceAttribute has it
 	return declare.New(c, declare.Table[mapping]{
-		Name:    "instance_block_device_mapping",
-		Doc:     "Which volumes are attached to which instances, and as what. Deleting a row detaches the volume, which should not be mounted then.",
+		Name: "instance_block_device_mapping",
+		Doc: "Which volumes are attached to which instances, and as what. Deleting a row detaches the volume, " +
+			"which should not be mounted then.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Ref("instance_id", "InstanceId", "instance", "instance_id", "The instance.").Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
-			declare.Name("device_name", "DeviceName", "The device's name, such as /dev/sdf; the operating system may have another for it.").In("Device", changed+"DeviceName"),
-			declare.Ref("volume_id", "Ebs.VolumeId", "general_purpose_volume", "volume_id", "The volume. Needed to make a row; NULL for volumes of other kinds, which have no row here.").
+			declare.Ref("instance_id", "InstanceId", "instance", "instance_id",
+				"The instance.").Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
+			declare.Name("device_name", "DeviceName",
+				"The device's name, such as /dev/sdf; the operating system may have another for it.").In("Device",
+				changed+"DeviceName"),
+			declare.Ref("volume_id", "Ebs.VolumeId", "general_purpose_volume", "volume_id",
+				"The volume. Needed to make a row; NULL for volumes of other kinds, which have no row here.").
 				CreateOnly().Key().In("VolumeId", changed+"Ebs.VolumeId"),
-			declare.Bool("delete_on_termination", "Ebs.DeleteOnTermination", "Whether the volume is deleted with the instance. Default true.").
+			declare.Bool("delete_on_termination", "Ebs.DeleteOnTermination",
+				"Whether the volume is deleted with the instance. Default true.").
 				Default("true").In(changed + "Ebs.DeleteOnTermination"),
 			declare.Bool("is_root_device", "Root", "Whether the instance has its operating system from it.").Computed(),
 			declare.Text("status", "Ebs.Status", "attaching, attached or detaching.").Computed().Since(2),
@@ -43,13 +49,16 @@ func newMapping(c *aws.Clients) *declare.Resource {
 
 		List: reservations(declare.Expand(mappingsOf)),
 		Get:  declare.EC2Filter("instance-id").Of("instance_id"), // those of an instance together
-		Create: declare.Call((*ec2.Client).AttachVolume, declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.AttachVolumeInput) error {
-			if in.VolumeId == nil {
-				return &modules.Error{Class: modules.Invalid, Code: "MissingVolume", Message: "volume_id is needed: a volume to attach"}
-			}
-			return nil
-		})),
-		Updates:   []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute), "delete_on_termination")},
+		Create: declare.Call((*ec2.Client).AttachVolume,
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.AttachVolumeInput) error {
+				if in.VolumeId == nil {
+					return &modules.Error{Class: modules.Invalid, Code: "MissingVolume",
+						Message: "volume_id is needed: a volume to attach"}
+				}
+				return nil
+			})),
+		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute),
+			"delete_on_termination")},
 		Delete:    declare.Call((*ec2.Client).DetachVolume, declare.Failed(detaching)),
 		Going:     declare.In("status", string(ec2types.AttachmentStatusDetaching)),
 		Forming:   declare.In("status", string(ec2types.AttachmentStatusAttaching)),
@@ -62,7 +71,8 @@ func mappingsOf(r ec2types.Reservation) []mapping {
 	for _, i := range r.Instances {
 		for _, m := range i.BlockDeviceMappings {
 			if m.Ebs != nil && m.Ebs.Status != ec2types.AttachmentStatusDetached {
-				all = append(all, mapping{m, i.InstanceId, awssdk.ToString(m.DeviceName) == awssdk.ToString(i.RootDeviceName)})
+				all = append(all, mapping{m, i.InstanceId,
+					awssdk.ToString(m.DeviceName) == awssdk.ToString(i.RootDeviceName)})
 			}
 		}
 	}

@@ -31,49 +31,76 @@ const (
 func newInstance(c *aws.Clients) *declare.Resource {
 	data := &userData{}
 	metadata := func(c declare.Column, member string) declare.Column {
-		return c.OptionalComputed().In("MetadataOptions."+member, member) // of RunInstances, of ModifyInstanceMetadataOptions
+		// of RunInstances, of ModifyInstanceMetadataOptions
+		return c.OptionalComputed().In("MetadataOptions."+member, member)
 	}
 	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance",
-		Doc: "Instances: virtual machines. Deleting a row terminates the instance, and deletes the volumes that go with it. " +
+		Doc: "Instances: virtual machines. Deleting a row terminates the instance, and deletes the volumes that go " +
+			"with it. " +
 			"An instance that is changed in instance_type or user_data is stopped and started again if it runs.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("instance_id", "InstanceId", "The instance's id, such as i-0a1b2c3d; NULL until it is created.").In("InstanceId", "InstanceIds[0]"),
-			declare.Text("ami", "ImageId", "The image it starts from, such as ami-0a1b2c3d, or resolve:ssm: and the name of a Systems Manager parameter that holds one, which is read when the instance is created and not followed afterwards.").
+			declare.ID("instance_id", "InstanceId",
+				"The instance's id, such as i-0a1b2c3d; NULL until it is created.").In("InstanceId", "InstanceIds[0]"),
+			declare.Text("ami", "ImageId",
+				"The image it starts from, such as ami-0a1b2c3d, or resolve:ssm: and the name of a Systems Manager "+
+					"parameter that holds one, which is read when the instance is created and not followed afterwards.").
 				Required().CreateOnly().Same(sameImage),
 			declare.Text("instance_type", "InstanceType", "What it runs on, such as t3.micro.").Required(),
-			declare.Text("key_pair_name", "KeyName", "The key pair with which people log in. It may be deleted while the instance has it.").CreateOnly(),
-			declare.Text("state", "", "running, stopped, or hibernate: stopped with what is in memory kept, for which hibernation_enabled is needed. One that is stopped already has no memory left to keep.").
+			declare.Text("key_pair_name", "KeyName",
+				"The key pair with which people log in. It may be deleted while the instance has it.").CreateOnly(),
+			declare.Text("state", "", "running, stopped, or hibernate: stopped with what is in memory kept, for "+
+				"which hibernation_enabled is needed. One that is stopped already has no memory left to keep.").
 				Default("'running'").OneOf(hibernate, running, stopped).Same(sameState),
-			declare.Text("user_data", "", "What it is given at its first start, such as a shell script, as text and up to 16 KB. NULL for data that is no text.").
+			declare.Text("user_data", "", "What it is given at its first start, such as a shell script, as text and "+
+				"up to 16 KB. NULL for data that is no text.").
 				Check("length(user_data) <= 16384").In("UserData").As(encoded),
-			declare.Bool("hibernation_enabled", "HibernationOptions.Configured", "Whether it can hibernate. Its root device is encrypted then, as hibernation asks for.").
+			declare.Bool("hibernation_enabled", "HibernationOptions.Configured",
+				"Whether it can hibernate. Its root device is encrypted then, as hibernation asks for.").
 				Default("false").CreateOnly().Usual(modules.Bool(false)),
-			declare.Ref("role_name", "IamInstanceProfile.Arn", "iam_role", "role_name", "The role of what runs in it. It is given by the instance profile of the role's name, which is made if there is none, and goes with the role.").
+			declare.Ref("role_name", "IamInstanceProfile.Arn", "iam_role", "role_name",
+				"The role of what runs in it. It is given by the instance profile of the role's name, which is made "+
+					"if there is none, and goes with the role.").
 				ByKey().In("IamInstanceProfile.Name").
-				Beside("instance_profile_arn", 3, "The ARN of its instance profile. Where there is no record of the role that it gives, role_name is NULL."),
-			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; one of the default VPC if left out.").CreateOnly().OptionalComputed(),
-			declare.Bool("monitoring", "Monitoring.State", "Whether CloudWatch gets its metrics every minute rather than every five.").
+				Beside("instance_profile_arn", 3,
+					"The ARN of its instance profile. Where there is no record of the role that it gives, role_name "+
+						"is NULL."),
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id",
+				"The subnet it is in; one of the default VPC if left out.").CreateOnly().OptionalComputed(),
+			declare.Bool("monitoring", "Monitoring.State",
+				"Whether CloudWatch gets its metrics every minute rather than every five.").
 				Default("false").In("Monitoring.Enabled").As(declare.Is("enabled", "pending")),
-			declare.Bool("source_dest_check", "SourceDestCheck", "Whether traffic that is neither from nor to it is dropped; false for what routes or translates addresses.").
+			declare.Bool("source_dest_check", "SourceDestCheck",
+				"Whether traffic that is neither from nor to it is dropped; false for what routes or translates "+
+					"addresses.").
 				Default("true").In("SourceDestCheck.Value").Usual(modules.Bool(true)),
-			metadata(declare.Text("metadata_http_endpoint", "MetadataOptions.HttpEndpoint", "Whether its metadata service answers: enabled or disabled.").
+			metadata(declare.Text("metadata_http_endpoint", "MetadataOptions.HttpEndpoint",
+				"Whether its metadata service answers: enabled or disabled.").
 				OneOf("disabled", "enabled"), "HttpEndpoint"),
-			metadata(declare.Text("metadata_http_tokens", "MetadataOptions.HttpTokens", "Whether that service asks for a session token (IMDSv2): required or optional; as image and account have it if left out.").
+			metadata(declare.Text("metadata_http_tokens", "MetadataOptions.HttpTokens",
+				"Whether that service asks for a session token (IMDSv2): required or optional; as image and account "+
+					"have it if left out.").
 				OneOf("optional", "required"), "HttpTokens"),
-			metadata(declare.Integer("metadata_hop_limit", "MetadataOptions.HttpPutResponseHopLimit", "Over how many network hops that service is answered, from 1 to 64; containers need 2.").
+			metadata(declare.Integer("metadata_hop_limit", "MetadataOptions.HttpPutResponseHopLimit",
+				"Over how many network hops that service is answered, from 1 to 64; containers need 2.").
 				Between(1, 64), "HttpPutResponseHopLimit"),
-			metadata(declare.Text("metadata_tags", "MetadataOptions.InstanceMetadataTags", "Whether that service tells the instance's tags: enabled or disabled.").
+			metadata(declare.Text("metadata_tags", "MetadataOptions.InstanceMetadataTags",
+				"Whether that service tells the instance's tags: enabled or disabled.").
 				OneOf("disabled", "enabled"), "InstanceMetadataTags"),
-			declare.Text("status", "State.Name", "What it is doing: pending, running, stopping, stopped or shutting-down.").Computed(),
+			declare.Text("status", "State.Name",
+				"What it is doing: pending, running, stopping, stopped or shutting-down.").Computed(),
 			// The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
 			// groups and instances".
-			declare.Text("auto_scaling_group", "Tags[aws:autoscaling:groupName]", "The Auto Scaling group that made it, and would make another in its place.").Computed(),
-			declare.Text("availability_zone", "Placement.AvailabilityZone", "Its availability zone, such as us-east-1a.").Computed(),
-			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress", "Its private IPv4 address.").Computed(),
-			declare.Of(modules.TypeInet, "public_ip_address", "PublicIpAddress", "Its public IPv4 address, if it has one.").Computed(),
+			declare.Text("auto_scaling_group", "Tags[aws:autoscaling:groupName]",
+				"The Auto Scaling group that made it, and would make another in its place.").Computed(),
+			declare.Text("availability_zone", "Placement.AvailabilityZone",
+				"Its availability zone, such as us-east-1a.").Computed(),
+			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress",
+				"Its private IPv4 address.").Computed(),
+			declare.Of(modules.TypeInet, "public_ip_address", "PublicIpAddress",
+				"Its public IPv4 address, if it has one.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeInstance),
 		},
 		EventMappings: declare.InstanceEventMappings(),
@@ -83,18 +110,26 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Instance, rows []modules.Row) error {
 			return roles(ctx, s, rows)
 		},
-		Create: declare.Call((*ec2.Client).RunInstances, declare.With(&ec2.RunInstancesInput{MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)}), declare.Answer("Instances[0]"),
-			declare.Edit(prepare), declare.Failed(func(_ context.Context, _ *declare.Step, err error) error { return profileError(err) })),
+		Create: declare.Call((*ec2.Client).RunInstances,
+			declare.With(&ec2.RunInstancesInput{MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)}),
+			declare.Answer("Instances[0]"),
+			declare.Edit(prepare), declare.Failed(func(_ context.Context, _ *declare.Step, err error) error {
+				return profileError(err)
+			})),
 		// What may have to wait for the instance to stop comes last.
 		Updates: []declare.Update{
-			declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute, declare.Failed(func(ctx context.Context, s *declare.Step, err error) error {
-				return ofPrimary(ctx, declare.ClientOf[*ec2.Client](s), err, s.Have["instance_id"].Ptr(),
-					&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{Value: awssdk.Bool(s.Want["source_dest_check"].Bool())}})
-			})), "source_dest_check"),
+			declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute,
+				declare.Failed(func(ctx context.Context, s *declare.Step, err error) error {
+					return ofPrimary(ctx, declare.ClientOf[*ec2.Client](s), err, s.Have["instance_id"].Ptr(),
+						&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{Value: awssdk.Bool(s.Want["source_dest_check"].Bool())}})
+				})), "source_dest_check"),
 			declare.By(setMonitoring, "monitoring"),
-			declare.Restate(declare.Call((*ec2.Client).ModifyInstanceMetadataOptions), "metadata_http_endpoint", "metadata_http_tokens", "metadata_hop_limit", "metadata_tags"),
+			declare.Restate(declare.Call((*ec2.Client).ModifyInstanceMetadataOptions), "metadata_http_endpoint",
+				"metadata_http_tokens", "metadata_hop_limit", "metadata_tags"),
 			declare.By(setRole, "role_name"),
-			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
+			declare.By(func(ctx context.Context, s *declare.Step) error {
+				return s.UpdateTags(ctx)
+			}, modules.ColumnTags),
 			declare.By(data.change, "instance_type", "user_data", "state"),
 		},
 		Delete: declare.Call((*ec2.Client).TerminateInstances),
@@ -126,15 +161,19 @@ func sameState(a, b string) bool { return a == b || a != running && b != running
 // reservations lists what instances have, without those that are gone, which are
 // listed for an hour more.
 func reservations(of declare.Option) *declare.Listing {
-	return declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations", of, declare.With(&ec2.DescribeInstancesInput{
-		MaxResults: awssdk.Int32(aws.PageSize),
-		Filters:    []ec2types.Filter{aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped")},
-	}))
+	return declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations", of,
+		declare.With(&ec2.DescribeInstancesInput{
+			MaxResults: awssdk.Int32(aws.PageSize),
+			Filters: []ec2types.Filter{aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down",
+				"stopping", "stopped")},
+		}))
 }
 
 // instances lists the instances.
 func instances() *declare.Listing {
-	return reservations(declare.Expand(func(r ec2types.Reservation) []ec2types.Instance { return r.Instances })).Looks("instance-id", "InstanceId")
+	return reservations(declare.Expand(func(r ec2types.Reservation) []ec2types.Instance {
+		return r.Instances
+	})).Looks("instance-id", "InstanceId")
 }
 
 func status(i ec2types.Instance) ec2types.InstanceStateName {
@@ -192,7 +231,8 @@ func prepare(ctx context.Context, s *declare.Step, in *ec2.RunInstancesInput) er
 	}
 	if in.HibernationOptions != nil {
 		var err error
-		if in.BlockDeviceMappings, err = encryptedRoot(ctx, declare.ClientOf[*ec2.Client](s), awssdk.ToString(in.ImageId)); err != nil {
+		if in.BlockDeviceMappings, err = encryptedRoot(ctx, declare.ClientOf[*ec2.Client](s),
+			awssdk.ToString(in.ImageId)); err != nil {
 			return err
 		}
 	}
@@ -218,7 +258,8 @@ func encryptedRoot(ctx context.Context, client *ec2.Client, image string) ([]ec2
 	for _, m := range out.Images[0].BlockDeviceMappings {
 		if m.Ebs != nil && awssdk.ToString(m.DeviceName) == awssdk.ToString(out.Images[0].RootDeviceName) {
 			return []ec2types.BlockDeviceMapping{{DeviceName: m.DeviceName, Ebs: &ec2types.EbsBlockDevice{
-				Encrypted: awssdk.Bool(true), DeleteOnTermination: m.Ebs.DeleteOnTermination, SnapshotId: m.Ebs.SnapshotId,
+				Encrypted: awssdk.Bool(true), DeleteOnTermination: m.Ebs.DeleteOnTermination,
+				SnapshotId: m.Ebs.SnapshotId,
 				VolumeSize: m.Ebs.VolumeSize, VolumeType: m.Ebs.VolumeType,
 			}}}, nil
 		}

@@ -38,7 +38,8 @@ func roles(ctx context.Context, s *declare.Step, rows []modules.Row) error {
 		return err
 	}
 	profiles, err := declare.Find[iamtypes.InstanceProfile](ctx, declare.Source{Client: client, Memo: s.Source().Memo},
-		declare.Pages(iam.NewListInstanceProfilesPaginator, "InstanceProfiles", declare.With(&iam.ListInstanceProfilesInput{MaxItems: awssdk.Int32(aws.PageSize)})), "")
+		declare.Pages(iam.NewListInstanceProfilesPaginator, "InstanceProfiles",
+			declare.With(&iam.ListInstanceProfilesInput{MaxItems: awssdk.Int32(aws.PageSize)})), "")
 	if err != nil && modules.ClassOf(err) != modules.Denied {
 		return err
 	}
@@ -76,7 +77,8 @@ func ensureProfile(ctx context.Context, client *iam.Client, role string) error {
 		return err
 	}
 	if holds == "" {
-		_, err = client.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &role, RoleName: &role})
+		_, err = client.AddRoleToInstanceProfile(ctx,
+			&iam.AddRoleToInstanceProfileInput{InstanceProfileName: &role, RoleName: &role})
 		if !aws.HasCode(err, "LimitExceeded") { // it holds one role at most
 			return err
 		}
@@ -88,7 +90,8 @@ func ensureProfile(ctx context.Context, client *iam.Client, role string) error {
 	case role:
 		return nil
 	case "":
-		return &modules.Error{Class: modules.Dependency, Code: "InstanceProfile", Message: fmt.Sprintf("waits until it is known which role the instance profile %s holds", role)}
+		return &modules.Error{Class: modules.Dependency, Code: "InstanceProfile",
+			Message: fmt.Sprintf("waits until it is known which role the instance profile %s holds", role)}
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "InstanceProfile",
 		Message: fmt.Sprintf("the instance profile %s holds the role %s: rename it, or use that role", role, holds)}
@@ -108,7 +111,8 @@ func holdsOf(ctx context.Context, client *iam.Client, profile string) (string, e
 // User Guide, "Changes that I make are not always immediately visible").
 func profileError(err error) error {
 	var e *modules.Error
-	if errors.As(err, &e) && e.Code == "InvalidParameterValue" && strings.Contains(strings.ToLower(e.Message), "iam instance profile") {
+	if errors.As(err, &e) && e.Code == "InvalidParameterValue" &&
+		strings.Contains(strings.ToLower(e.Message), "iam instance profile") {
 		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, Err: err}
 	}
 	return err
@@ -118,7 +122,8 @@ func profileError(err error) error {
 func setRole(ctx context.Context, s *declare.Step) error {
 	client, id, role := declare.ClientOf[*ec2.Client](s), s.Have["instance_id"].Ptr(), s.Want["role_name"]
 	out, err := client.DescribeIamInstanceProfileAssociations(ctx, &ec2.DescribeIamInstanceProfileAssociationsInput{
-		Filters: []ec2types.Filter{aws.EC2Filter("instance-id", *id), aws.EC2Filter("state", "associating", "associated")},
+		Filters: []ec2types.Filter{aws.EC2Filter("instance-id", *id),
+			aws.EC2Filter("state", "associating", "associated")},
 	})
 	if err != nil {
 		return err
@@ -131,7 +136,8 @@ func setRole(ctx context.Context, s *declare.Step) error {
 		if association == nil {
 			return nil
 		}
-		_, err := client.DisassociateIamInstanceProfile(ctx, &ec2.DisassociateIamInstanceProfileInput{AssociationId: association})
+		_, err := client.DisassociateIamInstanceProfile(ctx,
+			&ec2.DisassociateIamInstanceProfileInput{AssociationId: association})
 		return aws.IfExists(err)
 	}
 	profiles, err := iamOf(ctx, s)
@@ -143,9 +149,11 @@ func setRole(ctx context.Context, s *declare.Step) error {
 	}
 	profile := &ec2types.IamInstanceProfileSpecification{Name: role.Ptr()}
 	if association == nil {
-		_, err = client.AssociateIamInstanceProfile(ctx, &ec2.AssociateIamInstanceProfileInput{InstanceId: id, IamInstanceProfile: profile})
+		_, err = client.AssociateIamInstanceProfile(ctx,
+			&ec2.AssociateIamInstanceProfileInput{InstanceId: id, IamInstanceProfile: profile})
 	} else {
-		_, err = client.ReplaceIamInstanceProfileAssociation(ctx, &ec2.ReplaceIamInstanceProfileAssociationInput{AssociationId: association, IamInstanceProfile: profile})
+		_, err = client.ReplaceIamInstanceProfileAssociation(ctx,
+			&ec2.ReplaceIamInstanceProfileAssociationInput{AssociationId: association, IamInstanceProfile: profile})
 	}
 	return profileError(err)
 }

@@ -93,7 +93,8 @@ func (u *userData) change(ctx context.Context, s *declare.Step) error {
 	if _, marked := tagged(now); !marked {
 		return nil
 	}
-	_, err = client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{*id}, Tags: []ec2types.Tag{{Key: awssdk.String(aws.RestartTag)}}})
+	_, err = client.DeleteTags(ctx,
+		&ec2.DeleteTagsInput{Resources: []string{*id}, Tags: []ec2types.Tag{{Key: awssdk.String(aws.RestartTag)}}})
 	return err
 }
 
@@ -101,7 +102,8 @@ func (u *userData) change(ctx context.Context, s *declare.Step) error {
 func one(ctx context.Context, client *ec2.Client, id string) (ec2types.Instance, error) {
 	found, err := declare.Find[ec2types.Instance](ctx, declare.Source{Client: client}, instances(), "instance-id", id)
 	if err == nil && len(found) == 0 {
-		err = &modules.Error{Class: modules.NotFound, Code: "InvalidInstanceID.NotFound", Message: "there is no instance " + id}
+		err = &modules.Error{Class: modules.NotFound, Code: "InvalidInstanceID.NotFound",
+			Message: "there is no instance " + id}
 	}
 	if err != nil {
 		return ec2types.Instance{}, err
@@ -137,5 +139,6 @@ func restarting(i ec2types.Instance) (before string, ok bool) {
 	value, ok := tagged(i)
 	until, before, cut := strings.Cut(value, " ")
 	unix, err := strconv.ParseInt(until, 10, 64)
-	return before, ok && cut && err == nil && time.Now().Before(time.Unix(unix, 0)) && status(i) != ec2types.InstanceStateNameShuttingDown
+	return before, ok && cut && err == nil && time.Now().Before(time.Unix(unix, 0)) &&
+		status(i) != ec2types.InstanceStateNameShuttingDown
 }

@@ -19,16 +19,22 @@ import (
 // it is deleted.
 func newKeyPair(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.KeyPairInfo]{
-		Name:    "key_pair",
-		Doc:     "Key pairs, with which people log in to instances. Only the public key is here: the private one stays with whoever made the pair, or is where key_pair_request has put it.",
+		Name: "key_pair",
+		Doc: "Key pairs, with which people log in to instances. Only the public key is here: the private one " +
+			"stays with whoever made the pair, or is where key_pair_request has put it.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "KeyName", "The pair's name, unique in the region, up to 255 characters.").Length(1, 255),
-			declare.Text("public_key", "PublicKey", "The public key, as OpenSSH writes it: ssh-ed25519 AAAA… someone. Needed to make a row; its comment does not count. NULL for pairs so old that AWS no longer has it.").
+			declare.Name("name", "KeyName", "The pair's name, unique in the region, up to 255 characters.").Length(1,
+				255),
+			declare.Text("public_key", "PublicKey",
+				"The public key, as OpenSSH writes it: ssh-ed25519 AAAA… someone. Needed to make a row; its comment "+
+					"does not count. NULL for pairs so old that AWS no longer has it.").
 				CreateOnly().Same(sameKey).In("PublicKeyMaterial").As(publicKey),
 			declare.Text("key_pair_id", "KeyPairId", "The pair's id, such as key-0a1b2c3d.").Computed(),
 			declare.Text("type", "KeyType", "The kind of key: ed25519 or rsa.").Computed().OneOf("ed25519", "rsa"),
-			declare.Text("fingerprint", "KeyFingerprint", "Its fingerprint: SHA-256 of an ed25519 key, MD5 of an RSA key that was imported, SHA-1 of one that AWS made.").Computed(),
+			declare.Text("fingerprint", "KeyFingerprint",
+				"Its fingerprint: SHA-256 of an ed25519 key, MD5 of an RSA key that was imported, SHA-1 of one that "+
+					"AWS made.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeKeyPair).Owner("key_pair_id"),
 		},
 		// Two pairs cannot have the same name.
@@ -39,14 +45,19 @@ func newKeyPair(c *aws.Clients) *declare.Resource {
 			modules.Request("keyName", "DeleteKeyPair"),
 			modules.Request("keyPairId", "DeleteKeyPair").In("key_pair_id"),
 		),
-		List: declare.Once(declare.Call((*ec2.Client).DescribeKeyPairs, declare.With(&ec2.DescribeKeyPairsInput{IncludePublicKey: awssdk.Bool(true)})), "KeyPairs"),
-		Get:  declare.EC2Filter("key-name"),
-		Create: declare.Call((*ec2.Client).ImportKeyPair, declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.ImportKeyPairInput) error {
-			if in.PublicKeyMaterial == nil {
-				return &modules.Error{Class: modules.Invalid, Code: "MissingPublicKey", Message: "public_key is needed: a pair that AWS makes comes with a private key, which has no place in a table: key_pair_request makes one and puts the private key into the Parameter Store"}
-			}
-			return nil
-		})),
+		List: declare.Once(declare.Call((*ec2.Client).DescribeKeyPairs,
+			declare.With(&ec2.DescribeKeyPairsInput{IncludePublicKey: awssdk.Bool(true)})), "KeyPairs"),
+		Get: declare.EC2Filter("key-name"),
+		Create: declare.Call((*ec2.Client).ImportKeyPair,
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.ImportKeyPairInput) error {
+				if in.PublicKeyMaterial == nil {
+					return &modules.Error{Class: modules.Invalid, Code: "MissingPublicKey",
+						Message: "public_key is needed: a pair that AWS makes comes with a private key, which has no " +
+							"place in a table: key_pair_request makes one and puts the private key into the " +
+							"Parameter Store"}
+				}
+				return nil
+			})),
 		Delete: declare.Call((*ec2.Client).DeleteKeyPair),
 	})
 }

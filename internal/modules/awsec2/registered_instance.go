@@ -30,38 +30,47 @@ const groupsPage = 400
 // instance again changes nothing.
 func newRegistered(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[elbtypes.TargetHealthDescription]{
-		Name:    "registered_instance",
-		Doc:     "Instances that are targets of target groups. One that is being taken out, and is still finishing requests, is no longer shown.",
+		Name: "registered_instance",
+		Doc: "Instances that are targets of target groups. One that is being taken out, and is still finishing " +
+			"requests, is no longer shown.",
 		Service: declare.Service(elb.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Ref("instance", "Target.Id", "instance", "instance_id", "The instance.").
 				Required().Identity().CreateOnly().Part(modules.PartFirst, "").In("Targets[0].Id"),
-			declare.Ref("target_group_id", "", "target_group", "target_group_arn", "The target group, whose target_type is instance.").
+			declare.Ref("target_group_id", "", "target_group", "target_group_arn",
+				"The target group, whose target_type is instance.").
 				Required().Identity().CreateOnly().Part(modules.PartAlong, "").OfParent().In("TargetGroupArn"),
-			declare.Integer("port", "Target.Port", "The port on which the instance receives traffic; the target group's if left out. An instance can be registered with several.").
+			declare.Integer("port", "Target.Port",
+				"The port on which the instance receives traffic; the target group's if left out. An instance can be "+
+					"registered with several.").
 				Required().Identity().CreateOnly().Between(1, 65535).In("Targets[0].Port"),
-			declare.Text("health", "TargetHealth.State", "initial, healthy, unhealthy, unused or unavailable.").Computed(),
+			declare.Text("health", "TargetHealth.State",
+				"initial, healthy, unhealthy, unused or unavailable.").Computed(),
 			declare.Text("health_description", "TargetHealth.Description", "Why it is not healthy.").Computed(),
 		},
 		List: declare.Once(declare.Call((*elb.Client).DescribeTargetHealth), "TargetHealthDescriptions").
 			Within(declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.Expand(ofInstances),
-				declare.With(&elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(groupsPage)})), "TargetGroupArn", "TargetGroupArn"),
+				declare.With(&elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(groupsPage)})), "TargetGroupArn",
+				"TargetGroupArn"),
 		Get: declare.Search(),
 		Gone: func(t *elbtypes.TargetHealthDescription) bool {
 			return t.TargetHealth != nil && t.TargetHealth.State == elbtypes.TargetHealthStateEnumDraining
 		},
-		Create: declare.Call((*elb.Client).RegisterTargets, declare.Failed(func(_ context.Context, _ *declare.Step, err error) error {
-			if aws.HasCode(err, "InvalidTarget") && strings.Contains(err.Error(), "running") {
-				return &modules.Error{Class: modules.Dependency, Code: "InvalidTarget", Message: "waits until the instance is running", Err: err}
-			}
-			return err
-		})),
-		Delete: declare.Call((*elb.Client).DeregisterTargets, declare.Failed(func(_ context.Context, _ *declare.Step, err error) error {
-			if aws.HasCode(err, "InvalidTarget") { // is not in it
-				return nil
-			}
-			return err
-		})),
+		Create: declare.Call((*elb.Client).RegisterTargets,
+			declare.Failed(func(_ context.Context, _ *declare.Step, err error) error {
+				if aws.HasCode(err, "InvalidTarget") && strings.Contains(err.Error(), "running") {
+					return &modules.Error{Class: modules.Dependency, Code: "InvalidTarget",
+						Message: "waits until the instance is running", Err: err}
+				}
+				return err
+			})),
+		Delete: declare.Call((*elb.Client).DeregisterTargets,
+			declare.Failed(func(_ context.Context, _ *declare.Step, err error) error {
+				if aws.HasCode(err, "InvalidTarget") { // is not in it
+					return nil
+				}
+				return err
+			})),
 	})
 }
 

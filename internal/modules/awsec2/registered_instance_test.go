@@ -28,7 +28,8 @@ func TestRegisteredInstanceLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	group, err := client.CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{
-		Name: awssdk.String("web"), Protocol: elbtypes.ProtocolEnumHttp, Port: awssdk.Int32(80), VpcId: vpcs.Vpcs[0].VpcId,
+		Name: awssdk.String("web"), Protocol: elbtypes.ProtocolEnumHttp, Port: awssdk.Int32(80),
+		VpcId: vpcs.Vpcs[0].VpcId,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -40,19 +41,23 @@ func TestRegisteredInstanceLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := modules.Row{
-		"instance": text(*launched.Instances[0].InstanceId), "target_group_id": text(*group.TargetGroups[0].TargetGroupArn), "port": modules.Int(8080),
+		"instance":        text(*launched.Instances[0].InstanceId),
+		"target_group_id": text(*group.TargetGroups[0].TargetGroupArn), "port": modules.Int(8080),
 	}
 	awstest.Lifecycle(t, awstest.Case{Resource: r, Scope: east, Want: want})
 
 	// One that does not run is waited for.
-	if _, err := api(t, c).StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: []string{want["instance"].String()}}); err != nil {
+	if _, err := api(t, c).StopInstances(ctx,
+		&ec2.StopInstancesInput{InstanceIds: []string{want["instance"].String()}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := awstest.Create(ctx, r, permit, east, want, ""); modules.ClassOf(err) != modules.Dependency || err == nil {
+	if _, err := awstest.Create(ctx, r, permit, east, want, ""); modules.ClassOf(err) != modules.Dependency ||
+		err == nil {
 		t.Errorf("a stopped instance: %v, want class %s", err, modules.Dependency)
 	}
 	// Without the target group there is nothing to take out.
-	if _, err := client.DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: group.TargetGroups[0].TargetGroupArn}); err != nil {
+	if _, err := client.DeleteTargetGroup(ctx,
+		&elb.DeleteTargetGroupInput{TargetGroupArn: group.TargetGroups[0].TargetGroupArn}); err != nil {
 		t.Fatal(err)
 	}
 	if err := awstest.Delete(ctx, r, permit, east, want); err != nil {

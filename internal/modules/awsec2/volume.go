@@ -26,24 +26,41 @@ func newVolume(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[volume]{
 		Name: "general_purpose_volume",
 		Doc: "General purpose volumes (EBS, gp2 and gp3): disks of instances. " +
-			"The volumes that come with an instance are here too. A volume that AWS deletes with its instance loses its row when it is gone.",
+			"The volumes that come with an instance are here too. A volume that AWS deletes with its instance loses " +
+			"its row when it is gone.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("volume_id", "VolumeId", "The volume's id, such as vol-0a1b2c3d; NULL until it is created."),
-			declare.Ref("availability_zone", "AvailabilityZone", "availability_zone", "name", "Its availability zone, such as us-east-1a: that of the instances it can be attached to.").
+			declare.Ref("availability_zone", "AvailabilityZone", "availability_zone", "name",
+				"Its availability zone, such as us-east-1a: that of the instances it can be attached to.").
 				ByKey().Required().CreateOnly(),
-			declare.Text("volume_type", "VolumeType", "gp3, whose speed can be chosen, or gp2, whose speed depends on its size. Default gp3.").Default("'gp3'").OneOf("gp2", "gp3"),
-			declare.Integer("size", "Size", "How many GiB it holds. Can only grow. Default 8.").Default("8").Check("size > 0"),
-			declare.Integer("iops", "Iops", "How many operations a second it does; of a gp3 volume 3000 if left out, of a gp2 volume for AWS to say.").OptionalComputed().Check("iops > 0"),
-			declare.Integer("throughput", "Throughput", "How many MiB a second a gp3 volume moves; 125 if left out.").OptionalComputed().Check("throughput > 0"),
-			declare.Text("snapshot_id", "SnapshotId", "The snapshot it was made from; empty at first if left out.").CreateOnly().OptionalComputed(),
-			declare.Bool("encrypted", "Encrypted", "Whether it is encrypted; as the region's setting is if left out.").CreateOnly().OptionalComputed(),
-			declare.KMSKey("kms_key_id", "KmsKeyId", "it is encrypted with; the region's default key for EBS if left out."),
-			declare.Text("state", "State", "creating, available, in-use, deleting or error.").Computed().OneOf("available", "creating", "deleted", "deleting", "error", "in-use"),
-			declare.Text("instance_id", "Attachment.InstanceId", "The id of the instance it is attached to, such as i-0a1b2c3d; instance_block_device_mapping attaches it.").Computed(),
-			declare.Bool("delete_on_termination", "Attachment.DeleteOnTermination", "Whether AWS deletes it with that instance.").Computed().Usual(modules.Bool(false)),
-			declare.Bool("is_root_device", "", "Whether it is that instance's root device, without which the instance cannot run.").Computed(),
+			declare.Text("volume_type", "VolumeType",
+				"gp3, whose speed can be chosen, or gp2, whose speed depends on its size. Default gp3.").Default(
+				"'gp3'").OneOf("gp2", "gp3"),
+			declare.Integer("size", "Size",
+				"How many GiB it holds. Can only grow. Default 8.").Default("8").Check("size > 0"),
+			declare.Integer("iops", "Iops",
+				"How many operations a second it does; of a gp3 volume 3000 if left out, of a gp2 volume for AWS to say.").OptionalComputed().Check("iops > 0"),
+			declare.Integer("throughput", "Throughput",
+				"How many MiB a second a gp3 volume moves; 125 if left out.").OptionalComputed().Check(
+				"throughput > 0"),
+			declare.Text("snapshot_id", "SnapshotId",
+				"The snapshot it was made from; empty at first if left out.").CreateOnly().OptionalComputed(),
+			declare.Bool("encrypted", "Encrypted",
+				"Whether it is encrypted; as the region's setting is if left out.").CreateOnly().OptionalComputed(),
+			declare.KMSKey("kms_key_id", "KmsKeyId",
+				"it is encrypted with; the region's default key for EBS if left out."),
+			declare.Text("state", "State",
+				"creating, available, in-use, deleting or error.").Computed().OneOf("available", "creating", "deleted",
+				"deleting", "error", "in-use"),
+			declare.Text("instance_id", "Attachment.InstanceId",
+				"The id of the instance it is attached to, such as i-0a1b2c3d; instance_block_device_mapping "+
+					"attaches it.").Computed(),
+			declare.Bool("delete_on_termination", "Attachment.DeleteOnTermination",
+				"Whether AWS deletes it with that instance.").Computed().Usual(modules.Bool(false)),
+			declare.Bool("is_root_device", "",
+				"Whether it is that instance's root device, without which the instance cannot run.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeVolume),
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
@@ -51,13 +68,15 @@ func newVolume(c *aws.Clients) *declare.Resource {
 			modules.Unnamed("RunInstances", "TerminateInstances", "CopyVolumes"),
 		),
 		List: declare.Pages(ec2.NewDescribeVolumesPaginator, "Volumes",
-			declare.With(&ec2.DescribeVolumesInput{MaxResults: awssdk.Int32(aws.PageSize)}), declare.Expand(generalPurpose)),
+			declare.With(&ec2.DescribeVolumesInput{MaxResults: awssdk.Int32(aws.PageSize)}),
+			declare.Expand(generalPurpose)),
 		Get:  declare.EC2Filter("volume-id"),
 		Rows: rootsAndChanges,
-		Create: declare.Call((*ec2.Client).CreateVolume, declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVolumeInput) error {
-			in.ClientToken = &s.Token
-			return nil
-		})),
+		Create: declare.Call((*ec2.Client).CreateVolume,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVolumeInput) error {
+				in.ClientToken = &s.Token
+				return nil
+			})),
 		Updates:   []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVolume))}, // in use or not
 		Delete:    declare.Call((*ec2.Client).DeleteVolume),
 		Going:     declare.In("state", string(ec2types.VolumeStateDeleting)),
@@ -70,7 +89,8 @@ func newVolume(c *aws.Clients) *declare.Resource {
 
 // generalPurpose returns the volume if it is of the two kinds.
 func generalPurpose(v ec2types.Volume) []volume {
-	if v.VolumeType != ec2types.VolumeTypeGp2 && v.VolumeType != ec2types.VolumeTypeGp3 || v.State == ec2types.VolumeStateDeleted {
+	if v.VolumeType != ec2types.VolumeTypeGp2 && v.VolumeType != ec2types.VolumeTypeGp3 ||
+		v.State == ec2types.VolumeStateDeleted {
 		return nil
 	}
 	general := volume{Volume: v}
@@ -93,11 +113,13 @@ func rootsAndChanges(ctx context.Context, s *declare.Step, volumes []*volume, ro
 	)
 	err := aws.Together(ctx,
 		func(ctx context.Context) (err error) {
-			attached, err = declare.Find[ec2types.Instance](ctx, s.Source(), instances(), "instance-id", aws.Column(rows, "instance_id")...)
+			attached, err = declare.Find[ec2types.Instance](ctx, s.Source(), instances(), "instance-id",
+				aws.Column(rows, "instance_id")...)
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			changes, err = declare.Find[ec2types.VolumeModification](ctx, s.Source(), declare.Pages(ec2.NewDescribeVolumesModificationsPaginator, "VolumesModifications"),
+			changes, err = declare.Find[ec2types.VolumeModification](ctx, s.Source(),
+				declare.Pages(ec2.NewDescribeVolumesModificationsPaginator, "VolumesModifications"),
 				"modification-state", string(ec2types.VolumeModificationStateModifying))
 			return err
 		},
@@ -110,13 +132,16 @@ func rootsAndChanges(ctx context.Context, s *declare.Step, volumes []*volume, ro
 		row["is_root_device"] = modules.Bool(false)
 		for _, instance := range attached {
 			if row["instance_id"] == modules.TextPtr(instance.InstanceId) {
-				row["is_root_device"] = modules.Bool(awssdk.ToString(instance.RootDeviceName) == awssdk.ToString(v.Attachment.Device))
+				row["is_root_device"] = modules.Bool(
+					awssdk.ToString(instance.RootDeviceName) == awssdk.ToString(v.Attachment.Device))
 			}
 		}
 		for _, change := range changes {
 			if row["volume_id"] == modules.TextPtr(change.VolumeId) {
-				row["volume_type"], row["size"] = modules.NonEmpty(change.TargetVolumeType), modules.IntPtr(change.TargetSize)
-				row["iops"], row["throughput"] = modules.IntPtr(change.TargetIops), modules.IntPtr(change.TargetThroughput)
+				row["volume_type"], row["size"] = modules.NonEmpty(change.TargetVolumeType),
+					modules.IntPtr(change.TargetSize)
+				row["iops"], row["throughput"] = modules.IntPtr(change.TargetIops),
+					modules.IntPtr(change.TargetThroughput)
 			}
 		}
 	}

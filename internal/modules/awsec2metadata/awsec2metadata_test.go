@@ -30,9 +30,11 @@ func TestMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ids []string
-	for _, kind := range []ec2types.InstanceType{ec2types.InstanceTypeM5Large, ec2types.InstanceTypeT3Micro, ec2types.InstanceTypeT3Micro} {
+	for _, kind := range []ec2types.InstanceType{ec2types.InstanceTypeM5Large, ec2types.InstanceTypeT3Micro,
+		ec2types.InstanceTypeT3Micro} {
 		out, err := client.RunInstances(ctx, &ec2.RunInstancesInput{
-			ImageId: awssdk.String("ami-1e749f67"), InstanceType: kind, KeyName: awssdk.String("key"), MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
+			ImageId: awssdk.String("ami-1e749f67"), InstanceType: kind, KeyName: awssdk.String("key"),
+			MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -50,14 +52,18 @@ func TestMetadata(t *testing.T) {
 	if err := awstest.List(t.Context(), r, scope, page); err != nil || len(rows()) != 2 {
 		t.Fatalf("got %v, %v", rows(), err)
 	}
-	some, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"instance_id": modules.Text(ids[0])}, {"instance_id": modules.Text(ids[2])}, {"instance_id": modules.Text("i-none")}})
+	some, err := awstest.Get(t.Context(), r, scope,
+		[]modules.Row{{"instance_id": modules.Text(ids[0])}, {"instance_id": modules.Text(ids[2])},
+			{"instance_id": modules.Text("i-none")}})
 	if err != nil || len(some) != 1 {
 		t.Fatalf("got %v, %v", some, err)
 	}
 	row := some[0]
 	for column, want := range map[string]modules.Value{
-		"architecture": modules.Text("x86_64"), "cpu_cores": modules.Int(1), "mem_size_mb": modules.Int(8192), "ebs_optimized": modules.Bool(false),
-		"root_device_type": modules.Text("ebs"), "root_device_name": modules.Text("/dev/sda1"), "image_id": modules.Text("ami-1e749f67"),
+		"architecture": modules.Text("x86_64"), "cpu_cores": modules.Int(1), "mem_size_mb": modules.Int(8192),
+		"ebs_optimized":    modules.Bool(false),
+		"root_device_type": modules.Text("ebs"), "root_device_name": modules.Text("/dev/sda1"),
+		"image_id": modules.Text("ami-1e749f67"),
 	} {
 		if row[column] != want {
 			t.Errorf("%s: got %v, want %v", column, row[column], want)
@@ -68,7 +74,8 @@ func TestMetadata(t *testing.T) {
 		if column.Name == modules.ColumnAccount || column.Name == modules.ColumnRegion {
 			continue
 		}
-		if canonical, err := column.Type.Canonical(v.String()); !ok || v.IsNull() || err != nil || canonical != v.String() {
+		if canonical, err := column.Type.Canonical(v.String()); !ok || v.IsNull() || err != nil ||
+			canonical != v.String() {
 			t.Errorf("%s: got %q, %v", column.Name, v, err)
 		}
 	}

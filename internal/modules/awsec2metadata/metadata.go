@@ -21,11 +21,13 @@ func newMetadata(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance_metadata",
 		Doc: "What there is to know of instances that nobody sets. Only read. " +
-			"Its id is its own, and not that of the row of instance, with which instance_id joins it; addresses are inet and not cidr.",
+			"Its id is its own, and not that of the row of instance, with which instance_id joins it; addresses are " +
+			"inet and not cidr.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
 			declare.ID("instance_id", "InstanceId", "The instance's id, such as i-0a1b2c3d, as in instance."),
-			text("architecture", "Architecture", "The kind of its processors.").OneOf("arm64", "arm64_mac", "i386", "x86_64", "x86_64_mac"),
+			text("architecture", "Architecture", "The kind of its processors.").OneOf("arm64", "arm64_mac", "i386",
+				"x86_64", "x86_64_mac"),
 			address("private_ip_address", "PrivateIpAddress", "Its private IPv4 address."),
 			address("public_ip_address", "PublicIpAddress", "Its public IPv4 address, if it has one."),
 			text("public_dns_name", "PublicDnsName", "The name of that address."),
@@ -33,17 +35,21 @@ func newMetadata(c *aws.Clients) *declare.Resource {
 			declare.Time("launch_time", "LaunchTime", "When it was last started."),
 			declare.Integer("cpu_cores", "CpuOptions.CoreCount", "How many processor cores it has.").Computed(),
 			declare.Integer("mem_size_mb", "", "How much memory it has, in MiB.").Computed(),
-			declare.Bool("ebs_optimized", "EbsOptimized", "Whether it has network bandwidth of its own for its volumes.").Computed().Usual(modules.Bool(false)),
-			text("root_device_type", "RootDeviceType", "What its root device is: ebs or instance-store.").OneOf("ebs", "instance-store"),
+			declare.Bool("ebs_optimized", "EbsOptimized",
+				"Whether it has network bandwidth of its own for its volumes.").Computed().Usual(modules.Bool(false)),
+			text("root_device_type", "RootDeviceType", "What its root device is: ebs or instance-store.").OneOf("ebs",
+				"instance-store"),
 			text("root_device_name", "RootDeviceName", "That device's name, such as /dev/xvda."),
 			text("image_id", "ImageId", "The image it was started from, also where instance.ami names a parameter."),
 		},
 		EventMappings: declare.InstanceEventMappings(),
 		// Without instances that are gone, which are listed for an hour more.
-		List: declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations[].Instances", declare.With(&ec2.DescribeInstancesInput{
-			MaxResults: awssdk.Int32(aws.PageSize),
-			Filters:    []ec2types.Filter{aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down", "stopping", "stopped")},
-		}), declare.Expand(func(instances []ec2types.Instance) []ec2types.Instance { return instances })),
+		List: declare.Pages(ec2.NewDescribeInstancesPaginator, "Reservations[].Instances",
+			declare.With(&ec2.DescribeInstancesInput{
+				MaxResults: awssdk.Int32(aws.PageSize),
+				Filters: []ec2types.Filter{aws.EC2Filter("instance-state-name", "pending", "running", "shutting-down",
+					"stopping", "stopped")},
+			}), declare.Expand(func(instances []ec2types.Instance) []ec2types.Instance { return instances })),
 		Get:  declare.EC2Filter("instance-id"),
 		Rows: byType,
 	})

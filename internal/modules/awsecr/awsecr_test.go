@@ -43,8 +43,10 @@ func wantRepository(name string) modules.Row {
 func TestRepositoryLifecycle(t *testing.T) {
 	t.Parallel()
 	want := wantRepository("team/app")
-	want["lifecycle_policy"] = document(t, `{"rules":[{"rulePriority":1,"selection":{"tagStatus":"untagged","countType":"imageCountMoreThan","countNumber":3},"action":{"type":"expire"}}]}`)
-	want["image_tag_mutability"], want["image_tag_mutability_exclusions"] = modules.Text("IMMUTABLE_WITH_EXCLUSION"), modules.Strings([]string{"dev-*"})
+	want["lifecycle_policy"] = document(t,
+		`{"rules":[{"rulePriority":1,"selection":{"tagStatus":"untagged","countType":"imageCountMoreThan","countNumber":3},"action":{"type":"expire"}}]}`)
+	want["image_tag_mutability"], want["image_tag_mutability_exclusions"] = modules.Text("IMMUTABLE_WITH_EXCLUSION"),
+		modules.Strings([]string{"dev-*"})
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newRepository(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
@@ -105,7 +107,8 @@ func TestImages(t *testing.T) {
 	}
 	for tag, layer := range map[string]string{"one": "sha256:01", "two": "sha256:02"} {
 		manifest := `{"schemaVersion":2,"mediaType":"application/vnd.docker.distribution.manifest.v2+json","config":{"size":7023},"layers":[{"digest":"` + layer + `"}]}`
-		if _, err := sdk.PutImage(ctx, &ecr.PutImageInput{RepositoryName: awssdk.String("images"), ImageTag: &tag, ImageManifest: &manifest}); err != nil {
+		if _, err := sdk.PutImage(ctx, &ecr.PutImageInput{RepositoryName: awssdk.String("images"), ImageTag: &tag,
+			ImageManifest: &manifest}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +122,8 @@ func TestImages(t *testing.T) {
 		return rows()
 	}
 	images := list()
-	if len(images) != 2 || images[0]["image_tags"].IsNull() || images[0]["private_repository_id"] != repository["repository_name"] {
+	if len(images) != 2 || images[0]["image_tags"].IsNull() ||
+		images[0]["private_repository_id"] != repository["repository_name"] {
 		t.Fatalf("got %v, want two images", images)
 	}
 	gone := images[0].Clone()
@@ -156,9 +160,11 @@ func TestPublicRepositoryLifecycle(t *testing.T) {
 		Resource: newPublicRepository(clients),
 		Scope:    modules.Scope{Account: "test"},
 		Want: modules.Row{
-			"repository_name": modules.Text("team/app"), "description": modules.Text("An app"), "about_text": modules.Text("# An app"),
+			"repository_name": modules.Text("team/app"), "description": modules.Text("An app"),
+			"about_text": modules.Text("# An app"),
 			"usage_text": modules.Text("Run it."), "architectures": modules.Strings([]string{"x86-64", "ARM 64"}),
-			"operating_systems": modules.Strings([]string{"Linux"}), "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"operating_systems": modules.Strings([]string{"Linux"}),
+			"tags":              modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
 			"description":       {modules.Text("Another app"), modules.Null},
@@ -184,7 +190,8 @@ func TestPublicImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	images := rows()
-	if len(images) != 2 || images[0]["public_repository"] != modules.Text("app") || images[0]["size_in_mb"] != modules.Int(2) {
+	if len(images) != 2 || images[0]["public_repository"] != modules.Text("app") ||
+		images[0]["size_in_mb"] != modules.Int(2) {
 		t.Fatalf("got %v, want two images", images)
 	}
 	gone, elsewhere := images[0].Clone(), images[0].Clone()
@@ -211,7 +218,8 @@ func TestPublicImages(t *testing.T) {
 func TestNoPublicRegistry(t *testing.T) {
 	t.Parallel()
 	scope := modules.Scope{Account: "test"}
-	identity := modules.Row{"repository_name": modules.Text("app"), "public_repository": modules.Text("app"), "image_digest": modules.Text("sha256:01")}
+	identity := modules.Row{"repository_name": modules.Text("app"), "public_repository": modules.Text("app"),
+		"image_digest": modules.Text("sha256:01")}
 	for answer, status := range map[string]int{
 		`{"__type": "UnrecognizedClientException", "message": "The security token included in the request is invalid."}`: http.StatusBadRequest,
 		`{"__type": "UnknownOperationException"}`: http.StatusBadRequest,
@@ -227,7 +235,9 @@ func TestNoPublicRegistry(t *testing.T) {
 		t.Cleanup(server.Close)
 		clients := awstest.Fake(server.URL)
 		for _, r := range []modules.Resource{newPublicRepository(clients), newPublicImage(clients)} {
-			if err := awstest.List(t.Context(), r, scope, func([]modules.Row) error { return nil }); err == nil || aws.IsNotFound(err) {
+			if err := awstest.List(t.Context(), r, scope, func([]modules.Row) error {
+				return nil
+			}); err == nil || aws.IsNotFound(err) {
 				t.Errorf("%s: list: %v", answer, err)
 			}
 			if rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{identity}); err == nil {

@@ -93,7 +93,8 @@ func (r *publicRegistry) answer(operation string, in publicRequest) (out map[str
 	case operation == "CreateRepository" && repository != nil:
 		return nil, "RepositoryAlreadyExistsException"
 	case operation == "CreateRepository":
-		r.repositories[name] = &storedRepository{catalog: in.CatalogData, tags: map[string]string{}, images: map[string]string{}}
+		r.repositories[name] = &storedRepository{catalog: in.CatalogData, tags: map[string]string{},
+			images: map[string]string{}}
 		for _, tag := range in.Tags {
 			r.repositories[name].tags[tag.Key] = tag.Value
 		}
@@ -135,7 +136,8 @@ func (r *publicRegistry) answer(operation string, in publicRequest) (out map[str
 		failures := []map[string]any{}
 		for _, id := range in.ImageIds {
 			if _, ok := repository.images[id.ImageDigest]; !ok {
-				failures = append(failures, map[string]any{"failureCode": "ImageNotFound", "failureReason": "Requested image not found"})
+				failures = append(failures, map[string]any{"failureCode": "ImageNotFound",
+					"failureReason": "Requested image not found"})
 			}
 			delete(repository.images, id.ImageDigest)
 		}
@@ -187,7 +189,8 @@ func (s *storedRepository) describeImages(name string, in publicRequest) (out ma
 	details := []map[string]any{}
 	for _, digest := range digests {
 		details = append(details, map[string]any{
-			"registryId": "123456789012", "repositoryName": name, "imageDigest": digest, "imageTags": []string{s.images[digest]},
+			"registryId": "123456789012", "repositoryName": name, "imageDigest": digest,
+			"imageTags":        []string{s.images[digest]},
 			"imageSizeInBytes": megabyte + 1, "imagePushedAt": 1700000000.5,
 		})
 	}

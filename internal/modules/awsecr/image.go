@@ -22,8 +22,10 @@ const (
 func newImage(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ecrtypes.ImageDetail]{
 		Name: "repository_image",
-		Doc: "Images in private repositories, one row per image and not, as in IaSQL, per tag: image_id and image_tag have become image_digest and image_tags. " +
-			"Those in public ones are in public_repository_image. Images are pushed by other means; deleting a row deletes the image and all its tags.",
+		Doc: "Images in private repositories, one row per image and not, as in IaSQL, per tag: image_id and " +
+			"image_tag have become image_digest and image_tags. " +
+			"Those in public ones are in public_repository_image. Images are pushed by other means; deleting a row " +
+			"deletes the image and all its tags.",
 		Service: declare.Service(ecr.NewFromConfig),
 		Columns: append([]declare.Column{
 			ofRepository("private_repository_id", modules.PartContents, "The repository it is in.").Computed(),
@@ -32,7 +34,8 @@ func newImage(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("ecr.amazonaws.com",
 			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("private_repository_id"),
 		),
-		List: declare.Pages(ecr.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecr.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(ecr.NewDescribeImagesPaginator, "ImageDetails",
+			declare.With(&ecr.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Within(repositories(), "RepositoryName", "RepositoryName"),
 		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),
 		HoldsData: true,
@@ -52,11 +55,15 @@ func newImage(c *aws.Clients) *declare.Resource {
 // imageColumns declares what there is of an image besides its repository.
 func imageColumns() []declare.Column {
 	return []declare.Column{
-		declare.ID("image_digest", "ImageDigest", "The digest of its manifest, such as sha256:0a1b…; after its repository's repository_uri and an @, what pulls it."),
+		declare.ID("image_digest", "ImageDigest",
+			"The digest of its manifest, such as sha256:0a1b…; after its repository's repository_uri and an @, what "+
+				"pulls it."),
 		declare.Texts("image_tags", "ImageTags", "Its tags; NULL if it has none.").Computed().Unordered().EmptyIsNull(),
-		declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry the repository is in.").Computed(),
+		declare.Text("registry_id", "RegistryId",
+			"The twelve digits of the account whose registry the repository is in.").Computed(),
 		declare.Time("pushed_at", "ImagePushedAt", "When it was pushed."),
-		declare.Integer("size_in_mb", "ImageSizeInBytes", "Its size, compressed, in MiB, rounded up.").Computed().As(declare.Codec{
+		declare.Integer("size_in_mb", "ImageSizeInBytes",
+			"Its size, compressed, in MiB, rounded up.").Computed().As(declare.Codec{
 			Decode: func(size any) (modules.Value, error) {
 				return modules.Int((size.(int64) + megabyte - 1) / megabyte), nil
 			},

@@ -29,16 +29,19 @@ func Module(c *aws.Clients) *modules.Module {
 		Version:      1,
 		Doc:          "Private and public repositories of container images (Elastic Container Registry, ECR).",
 		Dependencies: []string{"aws_account"},
-		Resources:    []modules.Resource{newRepository(c), newPolicy(c), newImage(c), newPublicRepository(c), newPublicImage(c)},
+		Resources: []modules.Resource{newRepository(c), newPolicy(c), newImage(c), newPublicRepository(c),
+			newPublicImage(c)},
 	}
 }
 
 // repositories lists the private repositories.
 func repositories() *declare.Listing {
-	return declare.Pages(ecr.NewDescribeRepositoriesPaginator, "Repositories", declare.With(&ecr.DescribeRepositoriesInput{MaxResults: awssdk.Int32(pageSize)}))
+	return declare.Pages(ecr.NewDescribeRepositoriesPaginator, "Repositories",
+		declare.With(&ecr.DescribeRepositoriesInput{MaxResults: awssdk.Int32(pageSize)}))
 }
 
 // ofRepository declares the column that names the repository an object is of.
 func ofRepository(name string, part modules.Part, doc string) declare.Column {
-	return declare.Ref(name, "RepositoryName", "repository", "repository_name", doc).Required().Identity().Part(part, "")
+	return declare.Ref(name, "RepositoryName", "repository", "repository_name",
+		doc).Required().Identity().Part(part, "")
 }

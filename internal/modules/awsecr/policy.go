@@ -16,9 +16,11 @@ func newPolicy(c *aws.Clients) *declare.Resource {
 		Doc:     "Policies of private repositories.",
 		Service: declare.Service(ecr.NewFromConfig),
 		Columns: []declare.Column{
-			ofRepository("repository_id", modules.PartAlong, "The repository it is of, which has at most one.").CreateOnly(),
+			ofRepository("repository_id", modules.PartAlong,
+				"The repository it is of, which has at most one.").CreateOnly(),
 			declare.Policy("PolicyText", "Who may do what with the repository: an access policy document.").Required(),
-			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry the repository is in.").Computed(),
+			declare.Text("registry_id", "RegistryId",
+				"The twelve digits of the account whose registry the repository is in.").Computed(),
 		},
 
 		List:    repositories().Names("repository_id", "RepositoryName"),

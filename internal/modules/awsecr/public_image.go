@@ -16,20 +16,24 @@ import (
 func newPublicImage(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[publictypes.ImageDetail]{
 		Name: "public_repository_image",
-		Doc: "Images in public repositories, one row per image. Images are pushed by other means; deleting a row deletes the image and all its tags. " +
-			"In IaSQL they were rows of repository_image; here they have a table of their own, since the public registry is not in a region, and must not hide private images when it cannot be read.",
+		Doc: "Images in public repositories, one row per image. Images are pushed by other means; deleting a row " +
+			"deletes the image and all its tags. " +
+			"In IaSQL they were rows of repository_image; here they have a table of their own, since the public " +
+			"registry is not in a region, and must not hide private images when it cannot be read.",
 		Service:    public,
 		PerAccount: true,
 		Optional:   true,
 		Columns: append([]declare.Column{
-			declare.Ref("public_repository", "RepositoryName", "public_repository", "repository_name", "The name of the repository it is in.").
+			declare.Ref("public_repository", "RepositoryName", "public_repository", "repository_name",
+				"The name of the repository it is in.").
 				ByKey().Part(modules.PartContents, "").Required().Identity().Computed(),
 		}, imageColumns()...),
 
 		EventMappings: modules.EventMappings("ecr-public.amazonaws.com",
 			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("public_repository"),
 		),
-		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails", declare.With(&ecrpublic.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails",
+			declare.With(&ecrpublic.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Within(publicRepositories(), "RepositoryName", "RepositoryName"),
 		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),
 		HoldsData: true,

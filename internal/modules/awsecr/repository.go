@@ -25,27 +25,41 @@ const mostNames = 100
 func newRepository(c *aws.Clients) *declare.Resource {
 	lifecycle := declare.Call((*ecr.Client).GetLifecyclePolicy, declare.None("LifecyclePolicyNotFoundException"))
 	return declare.New(c, declare.Table[ecrtypes.Repository]{
-		Name:    "repository",
-		Doc:     "Private repositories of container images. One with images is deleted only with iasql.with_contents on: its images go first.",
+		Name: "repository",
+		Doc: "Private repositories of container images. One with images is deleted only with iasql.with_contents " +
+			"on: its images go first.",
 		Service: declare.Service(ecr.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("repository_name", "RepositoryName", "The repository's name, such as team/app: lowercase letters, digits, and separators between them.").
+			declare.Name("repository_name", "RepositoryName",
+				"The repository's name, such as team/app: lowercase letters, digits, and separators between them.").
 				Check(`length(repository_name) BETWEEN 2 AND 256 AND repository_name ~ '^[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$'`),
-			declare.Text("image_tag_mutability", "ImageTagMutability", "Whether a tag can be given to another image: MUTABLE, IMMUTABLE, or either with the exclusions of image_tag_mutability_exclusions. Default MUTABLE.").
-				Default("'MUTABLE'").OneOf("MUTABLE", "IMMUTABLE", "MUTABLE_WITH_EXCLUSION", "IMMUTABLE_WITH_EXCLUSION"),
-			declare.Texts("image_tag_mutability_exclusions", "ImageTagMutabilityExclusionFilters", "Patterns of tags, such as dev-*, for which the opposite of image_tag_mutability holds.").
+			declare.Text("image_tag_mutability", "ImageTagMutability",
+				"Whether a tag can be given to another image: MUTABLE, IMMUTABLE, or either with the exclusions of "+
+					"image_tag_mutability_exclusions. Default MUTABLE.").
+				Default("'MUTABLE'").OneOf("MUTABLE", "IMMUTABLE", "MUTABLE_WITH_EXCLUSION",
+				"IMMUTABLE_WITH_EXCLUSION"),
+			declare.Texts("image_tag_mutability_exclusions", "ImageTagMutabilityExclusionFilters",
+				"Patterns of tags, such as dev-*, for which the opposite of image_tag_mutability holds.").
 				Unordered().EmptyIsNull().As(exclusions),
-			declare.Bool("scan_on_push", "ImageScanningConfiguration.ScanOnPush", "Whether images are scanned for vulnerabilities when they are pushed.").Default("false"),
-			declare.Text("encryption_type", "EncryptionConfiguration.EncryptionType", "How images are encrypted: with keys of Amazon S3 (AES256) or of KMS. Default AES256.").
+			declare.Bool("scan_on_push", "ImageScanningConfiguration.ScanOnPush",
+				"Whether images are scanned for vulnerabilities when they are pushed.").Default("false"),
+			declare.Text("encryption_type", "EncryptionConfiguration.EncryptionType",
+				"How images are encrypted: with keys of Amazon S3 (AES256) or of KMS. Default AES256.").
 				Default("'AES256'").CreateOnly().OneOf("AES256", "KMS", "KMS_DSSE").Usual(modules.Text("AES256")),
-			declare.KMSKey("kms_key", "EncryptionConfiguration.KmsKey", "that images are encrypted with; the account's key for ECR if left out."),
-			declare.JSON("lifecycle_policy", "LifecyclePolicyText", `Which images expire: a lifecycle policy, {"rules": [...]}. NULL: none.`).
+			declare.KMSKey("kms_key", "EncryptionConfiguration.KmsKey",
+				"that images are encrypted with; the account's key for ECR if left out."),
+			declare.JSON("lifecycle_policy", "LifecyclePolicyText",
+				`Which images expire: a lifecycle policy, {"rules": [...]}. NULL: none.`).
 				Same(sameLifecycle).Check(`jsonb_typeof(lifecycle_policy) = 'object'`).From(lifecycle),
 			declare.ARN("repository_arn", "RepositoryArn"),
-			declare.Text("registry_id", "RegistryId", "The twelve digits of the account whose registry it is in.").Computed(),
-			declare.Text("repository_uri", "RepositoryUri", "What images are pushed to and pulled from; NULL until it is created.").Computed(),
+			declare.Text("registry_id", "RegistryId",
+				"The twelve digits of the account whose registry it is in.").Computed(),
+			declare.Text("repository_uri", "RepositoryUri",
+				"What images are pushed to and pulled from; NULL until it is created.").Computed(),
 			declare.Time("created_at", "CreatedAt", "When it was created.").Incarnation(),
-			declare.Tags("Tags", (*ecr.Client).TagResource, (*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)).Together("ecr:repository", "repository_arn"),
+			declare.Tags("Tags", (*ecr.Client).TagResource,
+				(*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)).Together(
+				"ecr:repository", "repository_arn"),
 		},
 		Checks: []string{
 			`kms_key IS NULL OR encryption_type <> 'AES256'`,
@@ -57,9 +71,11 @@ func newRepository(c *aws.Clients) *declare.Resource {
 		Get:    declare.Named("RepositoryNames", mostNames),
 		Create: declare.Call((*ecr.Client).CreateRepository),
 		Updates: []declare.Update{
-			declare.Replace(declare.Call((*ecr.Client).PutImageTagMutability), "image_tag_mutability", "image_tag_mutability_exclusions"),
+			declare.Replace(declare.Call((*ecr.Client).PutImageTagMutability), "image_tag_mutability",
+				"image_tag_mutability_exclusions"),
 			declare.Modify(declare.Call((*ecr.Client).PutImageScanningConfiguration), "scan_on_push"),
-			declare.Put("lifecycle_policy", declare.Call((*ecr.Client).PutLifecyclePolicy), declare.Call((*ecr.Client).DeleteLifecyclePolicy)),
+			declare.Put("lifecycle_policy", declare.Call((*ecr.Client).PutLifecyclePolicy),
+				declare.Call((*ecr.Client).DeleteLifecyclePolicy)),
 		},
 		Delete:    declare.Call((*ecr.Client).DeleteRepository),
 		HoldsData: true,
@@ -94,5 +110,6 @@ func priority(rule any) float64 {
 var exclusions = declare.Each(
 	func(f ecrtypes.ImageTagMutabilityExclusionFilter) string { return awssdk.ToString(f.Filter) },
 	func(pattern string) ecrtypes.ImageTagMutabilityExclusionFilter {
-		return ecrtypes.ImageTagMutabilityExclusionFilter{Filter: &pattern, FilterType: ecrtypes.ImageTagMutabilityExclusionFilterTypeWildcard}
+		return ecrtypes.ImageTagMutabilityExclusionFilter{Filter: &pattern,
+			FilterType: ecrtypes.ImageTagMutabilityExclusionFilterTypeWildcard}
 	})

@@ -47,17 +47,22 @@ func TestTaskDefinitionLifecycle(t *testing.T) {
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
 	r := newTaskDefinition(clients)
 	want := modules.Row{
-		"family": modules.Text("life"), "cpu": modules.Int(256), "memory": modules.Int(512), "network_mode": modules.Text("awsvpc"),
-		"requires_compatibilities": modules.Strings([]string{"FARGATE"}), "task_role_name": modules.Null, "execution_role_name": modules.Null,
+		"family": modules.Text("life"), "cpu": modules.Int(256), "memory": modules.Int(512),
+		"network_mode":             modules.Text("awsvpc"),
+		"requires_compatibilities": modules.Strings([]string{"FARGATE"}), "task_role_name": modules.Null,
+		"execution_role_name": modules.Null,
 		"container_definitions": document(t, `[{"name":"web","image":"nginx:1","portMappings":[{"containerPort":80}],
 			"environment":[{"name":"B","value":"2"},{"name":"A","value":""}],
 			"logConfiguration":{"logDriver":"awslogs","options":{"awslogs-group":"g"}},"dockerLabels":{"Upper":"1"}}]`),
-		"cpu_architecture": modules.Text("ARM64"), "operating_system_family": modules.Text("LINUX"), "ephemeral_storage": modules.Int(30),
-		"volumes":  document(t, `[{"name":"data","efsVolumeConfiguration":{"fileSystemId":"fs-1","transitEncryption":"ENABLED","authorizationConfig":{"accessPointId":"fsap-1"}}}]`),
+		"cpu_architecture": modules.Text("ARM64"), "operating_system_family": modules.Text("LINUX"),
+		"ephemeral_storage": modules.Int(30),
+		"volumes": document(t,
+			`[{"name":"data","efsVolumeConfiguration":{"fileSystemId":"fs-1","transitEncryption":"ENABLED","authorizationConfig":{"accessPointId":"fsap-1"}}}]`),
 		"pid_mode": modules.Text("task"), "ipc_mode": modules.Text("none"),
 		"placement_constraints": document(t, `[{"type":"memberOf","expression":"attribute:ecs.os-type == linux"}]`),
-		"proxy_configuration":   document(t, `{"type":"APPMESH","containerName":"web","properties":[{"name":"ProxyIngressPort","value":"1"},{"name":"AppPorts","value":"2"}]}`),
-		"tags":                  modules.StringMap(map[string]string{"env": "test"}),
+		"proxy_configuration": document(t,
+			`{"type":"APPMESH","containerName":"web","properties":[{"name":"ProxyIngressPort","value":"1"},{"name":"AppPorts","value":"2"}]}`),
+		"tags": modules.StringMap(map[string]string{"env": "test"}),
 	}
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: r, Scope: scope, Want: want,
@@ -97,16 +102,25 @@ func TestSameContainers(t *testing.T) {
 		same       bool
 	}{
 		{"order of containers", `[{"name":"a"},{"name":"b"}]`, `[{"name":"b"},{"name":"a"}]`, true},
-		{"order of variables and secrets", `[{"name":"a","environment":[{"name":"x","value":"1"},{"name":"y","value":"2"}],"secrets":[{"name":"s","valueFrom":"1"},{"name":"r","valueFrom":"2"}]}]`,
+		{"order of variables and secrets",
+			`[{"name":"a","environment":[{"name":"x","value":"1"},{"name":"y","value":"2"}],"secrets":[{"name":"s","valueFrom":"1"},{"name":"r","valueFrom":"2"}]}]`,
 			`[{"name":"a","environment":[{"name":"y","value":"2"},{"name":"x","value":"1"}],"secrets":[{"name":"r","valueFrom":"2"},{"name":"s","valueFrom":"1"}]}]`, true},
-		{"a secret", `[{"name":"a","secrets":[{"name":"s","valueFrom":"1"}]}]`, `[{"name":"a","secrets":[{"name":"s","valueFrom":"2"}]}]`, false},
-		{"essential, cpu and protocol", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","cpu":0,"essential":true,"mountPoints":[],"portMappings":[{"containerPort":80,"protocol":"tcp"}]}]`, true},
-		{"a host port that is the container's", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":80}]}]`, true},
-		{"a host port that is any", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":0}]}]`, true},
-		{"a host port that was any", `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":0}]}]`, false},
-		{"another host port", `[{"name":"a","portMappings":[{"containerPort":80}]}]`, `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":8080}]}]`, false},
-		{"a health check's defaults", `[{"name":"a","healthCheck":{"command":["CMD","true"]}}]`, `[{"name":"a","healthCheck":{"command":["CMD","true"],"interval":30,"timeout":5,"retries":3}}]`, true},
-		{"a health check's interval", `[{"name":"a","healthCheck":{"command":["CMD","true"]}}]`, `[{"name":"a","healthCheck":{"command":["CMD","true"],"interval":10}}]`, false},
+		{"a secret", `[{"name":"a","secrets":[{"name":"s","valueFrom":"1"}]}]`,
+			`[{"name":"a","secrets":[{"name":"s","valueFrom":"2"}]}]`, false},
+		{"essential, cpu and protocol", `[{"name":"a","portMappings":[{"containerPort":80}]}]`,
+			`[{"name":"a","cpu":0,"essential":true,"mountPoints":[],"portMappings":[{"containerPort":80,"protocol":"tcp"}]}]`, true},
+		{"a host port that is the container's", `[{"name":"a","portMappings":[{"containerPort":80}]}]`,
+			`[{"name":"a","portMappings":[{"containerPort":80,"hostPort":80}]}]`, true},
+		{"a host port that is any", `[{"name":"a","portMappings":[{"containerPort":80}]}]`,
+			`[{"name":"a","portMappings":[{"containerPort":80,"hostPort":0}]}]`, true},
+		{"a host port that was any", `[{"name":"a","portMappings":[{"containerPort":80,"hostPort":80}]}]`,
+			`[{"name":"a","portMappings":[{"containerPort":80,"hostPort":0}]}]`, false},
+		{"another host port", `[{"name":"a","portMappings":[{"containerPort":80}]}]`,
+			`[{"name":"a","portMappings":[{"containerPort":80,"hostPort":8080}]}]`, false},
+		{"a health check's defaults", `[{"name":"a","healthCheck":{"command":["CMD","true"]}}]`,
+			`[{"name":"a","healthCheck":{"command":["CMD","true"],"interval":30,"timeout":5,"retries":3}}]`, true},
+		{"a health check's interval", `[{"name":"a","healthCheck":{"command":["CMD","true"]}}]`,
+			`[{"name":"a","healthCheck":{"command":["CMD","true"],"interval":10}}]`, false},
 		{"order of a command", `[{"name":"a","command":["x","y"]}]`, `[{"name":"a","command":["y","x"]}]`, false},
 	} {
 		if sameContainers(c.a, c.b) != c.same || sameContainers(c.b, c.a) != c.same {
@@ -124,7 +138,8 @@ func TestSameVolumes(t *testing.T) {
 		`[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-1","rootDirectory":"/","transitEncryption":"DISABLED"}},{"name":"b","host":{}}]`) {
 		t.Error("defaults are a difference")
 	}
-	if same(`[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-1"}}]`, `[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-2"}}]`) {
+	if same(`[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-1"}}]`,
+		`[{"name":"a","efsVolumeConfiguration":{"fileSystemId":"fs-2"}}]`) {
 		t.Error("another file system is no difference")
 	}
 }
@@ -133,14 +148,17 @@ func TestServiceLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
 	ctx, permit := t.Context(), awstest.Permit()
-	if _, err := awstest.Create(ctx, newCluster(clients), permit, scope, modules.Row{"cluster_name": modules.Text("one")}, ""); err != nil {
+	if _, err := awstest.Create(ctx, newCluster(clients), permit, scope,
+		modules.Row{"cluster_name": modules.Text("one")}, ""); err != nil {
 		t.Fatal(err)
 	}
 	var revisions []modules.Value
 	for _, token := range []string{"1", "2"} {
 		made, err := awstest.Create(ctx, newTaskDefinition(clients), permit, scope, modules.Row{
-			"family": modules.Text("app"), "cpu": modules.Int(256), "memory": modules.Int(512), "network_mode": modules.Text("awsvpc"),
-			"requires_compatibilities": modules.Strings([]string{"FARGATE"}), "container_definitions": document(t, `[{"name":"web","image":"nginx"}]`),
+			"family": modules.Text("app"), "cpu": modules.Int(256), "memory": modules.Int(512),
+			"network_mode":             modules.Text("awsvpc"),
+			"requires_compatibilities": modules.Strings([]string{"FARGATE"}),
+			"container_definitions":    document(t, `[{"name":"web","image":"nginx"}]`),
 		}, token)
 		if err != nil {
 			t.Fatal(err)
@@ -161,10 +179,13 @@ func TestServiceLifecycle(t *testing.T) {
 		return modules.Text("arn:aws:elasticloadbalancing:us-west-2:1:targetgroup/" + name + "/1")
 	}
 	want := modules.Row{
-		"cluster_id": modules.Text("one"), "name": modules.Text("life"), "task_definition_id": revisions[0], "desired_count": modules.Int(1),
-		"launch_type": modules.Text("FARGATE"), "subnets": modules.Strings([]string{one}), "assign_public_ip": modules.Text("DISABLED"),
-		"target_group_id": group("a"), "container_name": modules.Text("web"), "container_port": modules.Int(80), "load_balancers": modules.Null,
-		"tags": modules.StringMap(map[string]string{"env": "test"}),
+		"cluster_id": modules.Text("one"), "name": modules.Text("life"), "task_definition_id": revisions[0],
+		"desired_count": modules.Int(1),
+		"launch_type":   modules.Text("FARGATE"), "subnets": modules.Strings([]string{one}),
+		"assign_public_ip": modules.Text("DISABLED"),
+		"target_group_id":  group("a"), "container_name": modules.Text("web"), "container_port": modules.Int(80),
+		"load_balancers": modules.Null,
+		"tags":           modules.StringMap(map[string]string{"env": "test"}),
 	}
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newService(clients, groups), Scope: scope, Want: want,
@@ -184,16 +205,19 @@ func TestServiceLifecycle(t *testing.T) {
 
 	// Several target groups are a document, and a single one is not.
 	want = want.Clone()
-	want["name"], want["target_group_id"], want["container_name"], want["container_port"] = modules.Text("several"), modules.Null, modules.Null, modules.Null
+	want["name"], want["target_group_id"], want["container_name"], want["container_port"] = modules.Text("several"),
+		modules.Null, modules.Null, modules.Null
 	several := func(port string) modules.Value {
-		return document(t, `[{"targetGroupArn":"`+group("a").String()+`","containerName":"web","containerPort":`+port+`},
+		return document(t, `[{"targetGroupArn":"`+group("a").String()+`","containerName":"web","containerPort":`+port+
+			`},
 			{"targetGroupArn":"`+group("b").String()+`","containerName":"web","containerPort":81}]`)
 	}
 	want["load_balancers"] = several("80")
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newService(clients, groups), Scope: scope, Want: want,
-		Changes:   map[string][]modules.Value{"load_balancers": {several("82"), modules.Null}},
-		Elsewhere: []string{"task_definition_id", "desired_count", "subnets", "assign_public_ip", "target_group_id", "container_name", "container_port", "tags"},
+		Changes: map[string][]modules.Value{"load_balancers": {several("82"), modules.Null}},
+		Elsewhere: []string{"task_definition_id", "desired_count", "subnets", "assign_public_ip", "target_group_id",
+			"container_name", "container_port", "tags"},
 	})
 	want["container_port"] = modules.Int(80)
 	if _, err := awstest.Create(ctx, newService(clients, groups), permit, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
@@ -223,7 +247,8 @@ func TestServiceLifecycle(t *testing.T) {
 	if err := awstest.Update(ctx, newService(clients, groups), permit, scope, have[0], want, []string{"subnets"}); err != nil {
 		t.Fatal(err)
 	}
-	gone := modules.Row{"service_id": modules.Text(made["arn"].String() + "-too"), "security_group_id": first["security_group_id"]}
+	gone := modules.Row{"service_id": modules.Text(made["arn"].String() + "-too"),
+		"security_group_id": first["security_group_id"]}
 	if rows, err := awstest.Get(ctx, groups, scope, []modules.Row{first, gone}); err != nil || len(rows) != 1 {
 		t.Errorf("its groups are %v, %v", rows, err)
 	}
@@ -232,7 +257,8 @@ func TestServiceLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	first["service_id"] = made["arn"]
-	if _, err := awstest.Create(ctx, groups, permit, scope, first, ""); modules.ClassOf(err) != modules.Dependency || !strings.Contains(err.Error(), "set service.subnets") {
+	if _, err := awstest.Create(ctx, groups, permit, scope, first, ""); modules.ClassOf(err) != modules.Dependency ||
+		!strings.Contains(err.Error(), "set service.subnets") {
 		t.Errorf("a group of a service in no VPC: %v", err)
 	}
 }

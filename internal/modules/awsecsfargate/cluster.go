@@ -21,9 +21,12 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Doc:     "Clusters: what services and tasks run in.",
 		Service: declare.Service(ecs.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("cluster_name", "ClusterName", "The cluster's name: up to 255 letters, digits, hyphens and underscores.").
+			declare.Name("cluster_name", "ClusterName",
+				"The cluster's name: up to 255 letters, digits, hyphens and underscores.").
 				In("ClusterName", "Cluster").Matches("^[A-Za-z0-9_-]{1,255}$").As(declare.LastPart("/")),
-			declare.Text("container_insights", "Settings", "Whether CloudWatch gets metrics of its containers: enabled, enhanced or disabled. The account's setting if left out.").
+			declare.Text("container_insights", "Settings",
+				"Whether CloudWatch gets metrics of its containers: enabled, enhanced or disabled. The account's "+
+					"setting if left out.").
 				OptionalComputed().OneOf("enabled", "enhanced", "disabled").As(insights),
 			declare.ARN("cluster_arn", "ClusterArn"),
 			declare.Text("cluster_status", "Status", "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED.").Computed(),
@@ -37,7 +40,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		),
 		List: clusters().Names("cluster_name", ""),
 		Get: declare.Batch(declare.Call((*ecs.Client).DescribeClusters,
-			declare.With(&ecs.DescribeClustersInput{Include: []ecstypes.ClusterField{ecstypes.ClusterFieldSettings, ecstypes.ClusterFieldTags}}),
+			declare.With(&ecs.DescribeClustersInput{Include: []ecstypes.ClusterField{ecstypes.ClusterFieldSettings,
+				ecstypes.ClusterFieldTags}}),
 			declare.Checked(func(out *ecs.DescribeClustersOutput) error { return unlessMissing(out.Failures) })),
 			"Clusters", "cluster_name", mostClusters, "Clusters"),
 		// DescribeClusters shows it for some time; its name is free.
@@ -53,7 +57,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 
 // clusters lists the ARNs of clusters.
 func clusters() *declare.Listing {
-	return declare.Pages(ecs.NewListClustersPaginator, "ClusterArns", declare.With(&ecs.ListClustersInput{MaxResults: awssdk.Int32(mostClusters)}))
+	return declare.Pages(ecs.NewListClustersPaginator, "ClusterArns",
+		declare.With(&ecs.ListClustersInput{MaxResults: awssdk.Int32(mostClusters)}))
 }
 
 // unlessMissing returns the error of what could not be described for another

@@ -36,7 +36,8 @@ func structure[T any](name, member, doc, kind string, complete func(*T)) declare
 		value, err := spelled(v)
 		return value, err == nil
 	}
-	return declare.JSON(name, "TaskDefinition."+member, doc+" As in the API.").In(member).CreateOnly().OptionalComputed().EmptyIsNull().Since(3).Unordered().
+	return declare.JSON(name, "TaskDefinition."+member,
+		doc+" As in the API.").In(member).CreateOnly().OptionalComputed().EmptyIsNull().Since(3).Unordered().
 		Check("jsonb_typeof(" + name + ") = '" + kind + "'").As(api[T](name)).Same(func(a, b string) bool {
 		x, okX := same(a)
 		y, okY := same(b)
@@ -123,7 +124,8 @@ func parse(column, text string, into any) error {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON", Message: column + ": " + err.Error(), Err: err}
+		return &modules.Error{Class: modules.Invalid, Code: "InvalidJSON",
+			Message: column + ": " + err.Error(), Err: err}
 	}
 	return nil
 }
@@ -173,7 +175,8 @@ func sameContainers(a, b string) bool {
 // what ECS fills in: the container's, or any.
 func leaveOut(a, b *ecstypes.PortMapping) {
 	for _, p := range [][2]*ecstypes.PortMapping{{a, b}, {b, a}} {
-		if said := p[1].HostPort; p[0].HostPort == nil && said != nil && (*said == 0 || p[1].ContainerPort != nil && *said == *p[1].ContainerPort) {
+		if said := p[1].HostPort; p[0].HostPort == nil && said != nil &&
+			(*said == 0 || p[1].ContainerPort != nil && *said == *p[1].ContainerPort) {
 			p[1].HostPort = nil
 		}
 	}
@@ -195,7 +198,8 @@ func completeContainers(text string) ([]ecstypes.ContainerDefinition, bool) {
 			c.PortMappings[j].Protocol = cmp.Or(c.PortMappings[j].Protocol, ecstypes.TransportProtocolTcp)
 		}
 		slices.SortStableFunc(c.PortMappings, func(a, b ecstypes.PortMapping) int {
-			return cmp.Or(cmp.Compare(awssdk.ToInt32(a.ContainerPort), awssdk.ToInt32(b.ContainerPort)), cmp.Compare(a.Protocol, b.Protocol), compare(a.ContainerPortRange, b.ContainerPortRange))
+			return cmp.Or(cmp.Compare(awssdk.ToInt32(a.ContainerPort), awssdk.ToInt32(b.ContainerPort)),
+				cmp.Compare(a.Protocol, b.Protocol), compare(a.ContainerPortRange, b.ContainerPortRange))
 		})
 		if h := c.HealthCheck; h != nil {
 			fill(&h.Interval, 30)

@@ -19,10 +19,14 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Clients: c,
 		Description: aws.DescribeGroups("service_security_groups",
-			"The security groups of services' tasks, five at most. The tasks of a service that has none have the VPC's default group. "+
-				"Every change of them, as of the service's subnets, is a new deployment: a new service's first tasks may be of the default group.",
-			modules.Column{Name: "service_id", References: &modules.Reference{Table: "service", Key: "arn"}, Doc: "The service, whose column subnets says in which VPC its tasks are."},
-			modules.EventMappings("ecs.amazonaws.com", modules.Response("service.serviceArn", "CreateService", "UpdateService"))...),
+			"The security groups of services' tasks, five at most. The tasks of a service that has none have the "+
+				"VPC's default group. "+
+				"Every change of them, as of the service's subnets, is a new deployment: a new service's first tasks "+
+				"may be of the default group.",
+			modules.Column{Name: "service_id", References: &modules.Reference{Table: "service", Key: "arn"},
+				Doc: "The service, whose column subnets says in which VPC its tasks are."},
+			modules.EventMappings("ecs.amazonaws.com",
+				modules.Response("service.serviceArn", "CreateService", "UpdateService"))...),
 		Owner:  "service_id",
 		Member: aws.GroupColumn,
 		Lists: declare.Lists(services, named, func(s *ecstypes.Service) aws.MemberList {
@@ -33,25 +37,29 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return err
 			}
-			return declare.Objects(ctx, services, aws.MembersRequest{Scope: scope, Owners: []string{have.Owner}}, named, func(services []*ecstypes.Service) error {
-				for _, s := range services {
-					if awssdk.ToString(s.ServiceArn) != have.Owner {
-						continue
+			return declare.Objects(ctx, services, aws.MembersRequest{Scope: scope, Owners: []string{have.Owner}}, named,
+				func(services []*ecstypes.Service) error {
+					for _, s := range services {
+						if awssdk.ToString(s.ServiceArn) != have.Owner {
+							continue
+						}
+						n := s.NetworkConfiguration
+						if n == nil || n.AwsvpcConfiguration == nil {
+							// Its subnets may be about to be set: this can heal.
+							return &modules.Error{Class: modules.Dependency, Code: "NoVPC",
+								Message: "the service " + have.Owner +
+									" is in no VPC, where alone it can have security groups: set service.subnets"}
+						}
+						n.AwsvpcConfiguration.SecurityGroups = append([]string{}, want...)
+						_, err := client.UpdateService(ctx,
+							&ecs.UpdateServiceInput{Cluster: s.ClusterArn, Service: s.ServiceArn,
+								NetworkConfiguration: n})
+						if err != nil {
+							return err
+						}
 					}
-					n := s.NetworkConfiguration
-					if n == nil || n.AwsvpcConfiguration == nil {
-						// Its subnets may be about to be set: this can heal.
-						return &modules.Error{Class: modules.Dependency, Code: "NoVPC",
-							Message: "the service " + have.Owner + " is in no VPC, where alone it can have security groups: set service.subnets"}
-					}
-					n.AwsvpcConfiguration.SecurityGroups = append([]string{}, want...)
-					_, err := client.UpdateService(ctx, &ecs.UpdateServiceInput{Cluster: s.ClusterArn, Service: s.ServiceArn, NetworkConfiguration: n})
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+					return nil
+				})
 		},
 	}
 }
@@ -66,14 +74,15 @@ func groups(s *ecstypes.Service) []string {
 
 // groupsOf reads the security groups of the step's service.
 func groupsOf(ctx context.Context, r *declare.Resource, s *declare.Step) (has []string, err error) {
-	err = declare.Objects(ctx, r, aws.MembersRequest{Scope: s.Scope, Owners: []string{s.Have["name"].String()}}, func(name string) modules.Row {
-		return modules.Row{"cluster_id": s.Have["cluster_id"], "name": modules.Text(name)}
-	}, func(services []*ecstypes.Service) error {
-		for _, s := range services {
-			has = groups(s)
-		}
-		return nil
-	})
+	err = declare.Objects(ctx, r, aws.MembersRequest{Scope: s.Scope, Owners: []string{s.Have["name"].String()}},
+		func(name string) modules.Row {
+			return modules.Row{"cluster_id": s.Have["cluster_id"], "name": modules.Text(name)}
+		}, func(services []*ecstypes.Service) error {
+			for _, s := range services {
+				has = groups(s)
+			}
+			return nil
+		})
 	return has, err
 }
 

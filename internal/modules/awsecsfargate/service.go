@@ -33,22 +33,35 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		Doc:     "Services: keep a number of tasks running. Deleting one stops its tasks.",
 		Service: declare.Service(ecs.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Ref("cluster_id", "ClusterArn", "cluster", "cluster_name", "The cluster it runs in.").In("Cluster").As(declare.LastPart("/")).Required().Identity().CreateOnly(),
-			declare.Name("name", "ServiceName", "Its name, unique in the cluster: up to 255 letters, digits, hyphens and underscores.").
+			declare.Ref("cluster_id", "ClusterArn", "cluster", "cluster_name",
+				"The cluster it runs in.").In("Cluster").As(declare.LastPart("/")).Required().Identity().CreateOnly(),
+			declare.Name("name", "ServiceName",
+				"Its name, unique in the cluster: up to 255 letters, digits, hyphens and underscores.").
 				In("ServiceName", "Service").Matches("^[A-Za-z0-9_-]{1,255}$"),
-			declare.Ref("task_definition_id", "TaskDefinition", "task_definition", "task_definition_arn", "The revision of a task definition that its tasks are of; another one is rolled out.").Lasts(),
-			declare.Integer("desired_count", "DesiredCount", "How many tasks are kept running.").Required().Check("desired_count >= 0"),
-			declare.Text("launch_type", "LaunchType", "Where tasks run. Default FARGATE; NULL for services with a capacity provider strategy, which are not created here.").
+			declare.Ref("task_definition_id", "TaskDefinition", "task_definition", "task_definition_arn",
+				"The revision of a task definition that its tasks are of; another one is rolled out.").Lasts(),
+			declare.Integer("desired_count", "DesiredCount",
+				"How many tasks are kept running.").Required().Check("desired_count >= 0"),
+			declare.Text("launch_type", "LaunchType",
+				"Where tasks run. Default FARGATE; NULL for services with a capacity provider strategy, which are "+
+					"not created here.").
 				CreateOnly().Initially("'FARGATE'").OneOf("FARGATE", "EC2", "EXTERNAL", "MANAGED_INSTANCES"),
-			declare.Texts("subnets", "NetworkConfiguration.AwsvpcConfiguration.Subnets", "The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d; their security groups are in service_security_groups. Needed for Fargate.").
+			declare.Texts("subnets", "NetworkConfiguration.AwsvpcConfiguration.Subnets",
+				"The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d; their security groups are "+
+					"in service_security_groups. Needed for Fargate.").
 				Unordered().EmptyIsNull(),
-			declare.Text("assign_public_ip", "NetworkConfiguration.AwsvpcConfiguration.AssignPublicIp", "Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED.").
+			declare.Text("assign_public_ip", "NetworkConfiguration.AwsvpcConfiguration.AssignPublicIp",
+				"Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED.").
 				Default("'DISABLED'").OneOf("DISABLED", "ENABLED").Absent(modules.Text("DISABLED")),
-			declare.Ref("target_group_id", "", "target_group", "target_group_arn", "The target group that its tasks are registered in, which a listener has to use before the service can be created. NULL: there is none, or load_balancers says which.").Lasts(),
-			declare.Text("container_name", "", "Which container of a task is registered in the target group, by its name in the task definition.").Length(1, 255),
+			declare.Ref("target_group_id", "", "target_group", "target_group_arn",
+				"The target group that its tasks are registered in, which a listener has to use before the service "+
+					"can be created. NULL: there is none, or load_balancers says which.").Lasts(),
+			declare.Text("container_name", "",
+				"Which container of a task is registered in the target group, by its name in the task definition.").Length(1, 255),
 			declare.Integer("container_port", "", "Which port of that container.").Between(0, 65535),
-			declare.JSON("load_balancers", "", `What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. `+
-				`[{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}, …].`).Unordered().EmptyIsNull().Check(oneTargetGroup),
+			declare.JSON("load_balancers", "",
+				`What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. `+
+					`[{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}, …].`).Unordered().EmptyIsNull().Check(oneTargetGroup),
 			declare.ARN("arn", "ServiceArn"),
 			declare.Text("status", "Status", "ACTIVE, or DRAINING while its last tasks stop.").Computed(),
 			declare.Integer("running_count", "RunningCount", "How many of its tasks are running.").Computed(),
@@ -58,7 +71,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			"target_group_id IS NULL OR num_nonnulls(container_name, container_port) = 2",
 			"load_balancers IS NULL OR num_nonnulls(target_group_id, container_name, container_port) = 0",
 		},
-		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}}, // by which its security groups name it
+		// by which its security groups name it
+		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}},
 		DestroyBeforeCreate: true,
 
 		Kind: "service/",
@@ -67,7 +81,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			modules.Request("serviceName", "CreateService").In("name"),
 			modules.Request("service", "UpdateService", "DeleteService", "UpdateServicePrimaryTaskSet").In("name"),
 		),
-		List: declare.Pages(ecs.NewListServicesPaginator, "ServiceArns", declare.With(&ecs.ListServicesInput{MaxResults: awssdk.Int32(100)})).
+		List: declare.Pages(ecs.NewListServicesPaginator, "ServiceArns",
+			declare.With(&ecs.ListServicesInput{MaxResults: awssdk.Int32(100)})).
 			Within(clusters(), "", "Cluster").Names("name", ""), // DescribeServices takes ARNs for names
 		Get: declare.Batch(declare.Call((*ecs.Client).DescribeServices,
 			declare.With(&ecs.DescribeServicesInput{Include: []ecstypes.ServiceField{ecstypes.ServiceFieldTags}}),
@@ -75,27 +90,30 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			"Services", "name", mostServices, "Services").Each("cluster_id"),
 		Gone: func(s *ecstypes.Service) bool { return awssdk.ToString(s.Status) == inactive },
 		Row:  reachedThrough,
-		Create: declare.Call((*ecs.Client).CreateService, declare.Failed(refused), declare.Answer("Service"), declare.Edit(func(_ context.Context, s *declare.Step, in *ecs.CreateServiceInput) (err error) {
-			in.NetworkConfiguration = network(s.Want, nil)
-			in.LoadBalancers, err = balancers(s.Want)
-			return err
-		})),
-		Updates: []declare.Update{declare.Modify(declare.Call((*ecs.Client).UpdateService, declare.Failed(refused), declare.Edit(func(ctx context.Context, s *declare.Step, in *ecs.UpdateServiceInput) error {
-			in.NetworkConfiguration = nil
-			if s.Changes("subnets", "assign_public_ip") {
-				has, err := groupsOf(ctx, r, s)
-				if err != nil {
-					return err
+		Create: declare.Call((*ecs.Client).CreateService, declare.Failed(refused), declare.Answer("Service"),
+			declare.Edit(func(_ context.Context, s *declare.Step, in *ecs.CreateServiceInput) (err error) {
+				in.NetworkConfiguration = network(s.Want, nil)
+				in.LoadBalancers, err = balancers(s.Want)
+				return err
+			})),
+		Updates: []declare.Update{declare.Modify(declare.Call((*ecs.Client).UpdateService, declare.Failed(refused),
+			declare.Edit(func(ctx context.Context, s *declare.Step, in *ecs.UpdateServiceInput) error {
+				in.NetworkConfiguration = nil
+				if s.Changes("subnets", "assign_public_ip") {
+					has, err := groupsOf(ctx, r, s)
+					if err != nil {
+						return err
+					}
+					in.NetworkConfiguration = network(s.Want, has)
 				}
-				in.NetworkConfiguration = network(s.Want, has)
-			}
-			if !s.Changes(reached...) {
-				return nil
-			}
-			var err error
-			in.LoadBalancers, err = balancers(s.Want)
-			return err
-		})), append([]string{"task_definition_id", "desired_count", "subnets", "assign_public_ip"}, reached...)...).Holding(func(s *declare.Step) func() {
+				if !s.Changes(reached...) {
+					return nil
+				}
+				var err error
+				in.LoadBalancers, err = balancers(s.Want)
+				return err
+			})), append([]string{"task_definition_id", "desired_count", "subnets", "assign_public_ip"},
+			reached...)...).Holding(func(s *declare.Step) func() {
 			if !s.Changes("subnets", "assign_public_ip") {
 				return func() {}
 			}
@@ -106,7 +124,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		Going: declare.In("status", "DRAINING"),
 		// With its tasks. One that is being deleted is no longer active, which is no
 		// error.
-		Delete: declare.Call((*ecs.Client).DeleteService, declare.With(&ecs.DeleteServiceInput{Force: awssdk.Bool(true)}),
+		Delete: declare.Call((*ecs.Client).DeleteService,
+			declare.With(&ecs.DeleteServiceInput{Force: awssdk.Bool(true)}),
 			declare.Failed(func(_ context.Context, _ *declare.Step, err error) error {
 				if aws.HasCode(err, "ServiceNotActiveException") {
 					return nil
@@ -136,7 +155,8 @@ func reachedThrough(_ context.Context, _ *declare.Step, s *ecstypes.Service, row
 // oneGroup reports whether the columns of a target group say all there is to say
 // of b; see [oneTargetGroup].
 func oneGroup(b ecstypes.LoadBalancer) bool {
-	return b.TargetGroupArn != nil && b.ContainerName != nil && b.ContainerPort != nil && b.LoadBalancerName == nil && b.AdvancedConfiguration == nil
+	return b.TargetGroupArn != nil && b.ContainerName != nil && b.ContainerPort != nil && b.LoadBalancerName == nil &&
+		b.AdvancedConfiguration == nil
 }
 
 // balancers reads what a service is reached through; none is an empty list,
@@ -145,9 +165,11 @@ func balancers(want modules.Row) ([]ecstypes.LoadBalancer, error) {
 	list := []ecstypes.LoadBalancer{}
 	switch group, name, port := want["target_group_id"], want["container_name"], want["container_port"]; {
 	case !group.IsNull():
-		return append(list, ecstypes.LoadBalancer{TargetGroupArn: group.Ptr(), ContainerName: name.Ptr(), ContainerPort: port.Int32Ptr()}), nil
+		return append(list, ecstypes.LoadBalancer{TargetGroupArn: group.Ptr(), ContainerName: name.Ptr(),
+			ContainerPort: port.Int32Ptr()}), nil
 	case !name.IsNull() || !port.IsNull():
-		return nil, &modules.Error{Class: modules.Invalid, Code: "NoTargetGroup", Message: "container_name and container_port are of a target group: set target_group_id too, or neither"}
+		return nil, &modules.Error{Class: modules.Invalid, Code: "NoTargetGroup",
+			Message: "container_name and container_port are of a target group: set target_group_id too, or neither"}
 	case want["load_balancers"].IsNull():
 		return list, nil
 	}
@@ -176,7 +198,8 @@ func refused(_ context.Context, _ *declare.Step, err error) error {
 	if !aws.HasCode(err, "InvalidParameterException") {
 		return err
 	}
-	classed := &modules.Error{Class: modules.Dependency, Code: "InvalidParameterException", Message: err.Error(), Err: err}
+	classed := &modules.Error{Class: modules.Dependency, Code: "InvalidParameterException",
+		Message: err.Error(), Err: err}
 	switch text := err.Error(); {
 	case strings.Contains(text, "was not idempotent"):
 		classed.Class = modules.Exists

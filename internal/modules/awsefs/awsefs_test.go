@@ -35,12 +35,15 @@ func TestFileSystemLifecycle(t *testing.T) {
 		Resource: newFileSystem(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"performance_mode": modules.Text("generalPurpose"), "encrypted": modules.Bool(true), "throughput_mode": modules.Text("bursting"),
-			"tags": modules.StringMap(map[string]string{"Name": "home"}),
+			"performance_mode": modules.Text("generalPurpose"), "encrypted": modules.Bool(true),
+			"throughput_mode": modules.Text("bursting"),
+			"tags":            modules.StringMap(map[string]string{"Name": "home"}),
 		},
 		Changes: map[string][]modules.Value{
-			"lifecycle_policies": {document(t, `[{"TransitionToIA":"AFTER_30_DAYS"},{"TransitionToArchive":"AFTER_90_DAYS"}]`), modules.Null},
-			"policy":             {document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"elasticfilesystem:ClientMount"}]}`)},
+			"lifecycle_policies": {document(t,
+				`[{"TransitionToIA":"AFTER_30_DAYS"},{"TransitionToArchive":"AFTER_90_DAYS"}]`), modules.Null},
+			"policy": {document(t,
+				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"elasticfilesystem:ClientMount"}]}`)},
 		},
 		Elsewhere: []string{"throughput_mode", "provisioned_throughput_in_mibps", "automatic_backups"}, // TestChanges
 	})
@@ -58,17 +61,21 @@ func TestMountTargetLifecycle(t *testing.T) {
 	if err != nil || len(subnets.Subnets) == 0 {
 		t.Fatal(subnets, err)
 	}
-	group, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("nfs"), Description: awssdk.String("nfs"), VpcId: subnets.Subnets[0].VpcId})
+	group, err := client.CreateSecurityGroup(ctx,
+		&ec2.CreateSecurityGroupInput{GroupName: awssdk.String("nfs"), Description: awssdk.String("nfs"),
+			VpcId: subnets.Subnets[0].VpcId})
 	if err != nil {
 		t.Fatal(err)
 	}
-	system, err := awstest.Create(ctx, newFileSystem(clients), permit, scope, modules.Row{"encrypted": modules.Bool(true)}, "token")
+	system, err := awstest.Create(ctx, newFileSystem(clients), permit, scope,
+		modules.Row{"encrypted": modules.Bool(true)}, "token")
 	if err != nil {
 		t.Fatal(err)
 	}
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newMountTarget(clients), Scope: scope,
-		Want:    modules.Row{"file_system_id": system["file_system_id"], "subnet_id": modules.TextPtr(subnets.Subnets[0].SubnetId)},
+		Want: modules.Row{"file_system_id": system["file_system_id"],
+			"subnet_id": modules.TextPtr(subnets.Subnets[0].SubnetId)},
 		Changes: map[string][]modules.Value{"security_groups": {modules.Strings([]string{*group.GroupId})}},
 	})
 }
@@ -89,7 +96,8 @@ func TestChanges(t *testing.T) {
 		out := map[string]any{}
 		switch r.Method + " " + r.URL.Path {
 		case "GET /2015-02-01/file-systems":
-			out["FileSystems"] = []any{map[string]any{"FileSystemId": "fs-1", "LifeCycleState": state, "ThroughputMode": "elastic"}}
+			out["FileSystems"] = []any{map[string]any{"FileSystemId": "fs-1", "LifeCycleState": state,
+				"ThroughputMode": "elastic"}}
 		case "GET /2015-02-01/file-systems/fs-1/backup-policy":
 			out["BackupPolicy"] = map[string]any{"Status": "ENABLING"}
 		case "GET /2015-02-01/file-systems/fs-1/policy":
@@ -109,14 +117,19 @@ func TestChanges(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(out)
 	}))
 	t.Cleanup(server.Close)
-	r, scope, ctx, permit := newFileSystem(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), t.Context(), awstest.Permit()
+	r, scope, ctx, permit := newFileSystem(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), t.Context(),
+		awstest.Permit()
 	have := modules.Row{"file_system_id": modules.Text("fs-1")}
 	rows, err := awstest.Get(ctx, r, scope, []modules.Row{have})
-	if err != nil || len(rows) != 1 || rows[0]["automatic_backups"] != modules.Bool(true) || !rows[0]["policy"].IsNull() {
+	if err != nil || len(rows) != 1 || rows[0]["automatic_backups"] != modules.Bool(true) ||
+		!rows[0]["policy"].IsNull() {
 		t.Fatalf("got %v, %v", rows, err)
 	}
-	want := modules.Row{"throughput_mode": modules.Text("provisioned"), "provisioned_throughput_in_mibps": modules.Text("1.5"), "automatic_backups": modules.Bool(false), "policy": modules.Null}
-	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"throughput_mode", "automatic_backups", "policy"}); err != nil {
+	want := modules.Row{"throughput_mode": modules.Text("provisioned"),
+		"provisioned_throughput_in_mibps": modules.Text("1.5"), "automatic_backups": modules.Bool(false),
+		"policy": modules.Null}
+	if err := awstest.Update(ctx, r, permit, scope, have, want,
+		[]string{"throughput_mode", "automatic_backups", "policy"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{
@@ -131,7 +144,8 @@ func TestChanges(t *testing.T) {
 	}
 	state = "deleting"
 	rows, err = awstest.Get(ctx, r, scope, []modules.Row{have})
-	if _, told := rows[0]["automatic_backups"]; err != nil || len(rows) != 1 || told || awstest.Phase(r, rows[0]) != modules.Going {
+	if _, told := rows[0]["automatic_backups"]; err != nil || len(rows) != 1 || told ||
+		awstest.Phase(r, rows[0]) != modules.Going {
 		t.Errorf("got %v, %v", rows, err)
 	}
 	if err := awstest.Delete(ctx, r, permit, scope, have); err != nil {

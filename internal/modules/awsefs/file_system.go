@@ -23,23 +23,39 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Token:    "CreationToken",
 		Columns: []declare.Column{
-			declare.ID("file_system_id", "FileSystemId", "The file system's id, such as fs-0a1b2c3d4e5f60718; NULL until it is created.").In("FileSystemId", "ResourceId"),
-			declare.Text("availability_zone_name", "AvailabilityZoneName", "The one availability zone that it is in, such as us-east-1a. NULL: all of the region's.").CreateOnly().Length(1, 64),
-			declare.Text("performance_mode", "PerformanceMode", "generalPurpose (the default) or maxIO, which is an older kind.").Default("'generalPurpose'").CreateOnly().
+			declare.ID("file_system_id", "FileSystemId",
+				"The file system's id, such as fs-0a1b2c3d4e5f60718; NULL until it is created.").In("FileSystemId",
+				"ResourceId"),
+			declare.Text("availability_zone_name", "AvailabilityZoneName",
+				"The one availability zone that it is in, such as us-east-1a. NULL: all of the region's.").CreateOnly().Length(1, 64),
+			declare.Text("performance_mode", "PerformanceMode",
+				"generalPurpose (the default) or maxIO, which is an older kind.").Default(
+				"'generalPurpose'").CreateOnly().
 				OneOf(declare.Values(efstypes.PerformanceMode("").Values())...),
-			declare.Bool("encrypted", "Encrypted", "Whether it is encrypted. Default true, as in AWS's console; that of the API is false.").Default("true").CreateOnly(),
+			declare.Bool("encrypted", "Encrypted",
+				"Whether it is encrypted. Default true, as in AWS's console; that of the API is false.").Default(
+				"true").CreateOnly(),
 			declare.KMSKey("kms_key_id", "KmsKeyId", "that encrypts it; AWS's for EFS if left out.").Length(1, 2048),
-			declare.Text("throughput_mode", "ThroughputMode", "How much it can read and write: as its size allows (bursting, the default), what is needed (elastic), or what is paid for (provisioned). It can be changed once in 24 hours.").
+			declare.Text("throughput_mode", "ThroughputMode",
+				"How much it can read and write: as its size allows (bursting, the default), what is needed "+
+					"(elastic), or what is paid for (provisioned). It can be changed once in 24 hours.").
 				Default("'bursting'").OneOf(declare.Values(efstypes.ThroughputMode("").Values())...),
-			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps", "How many MiB a second are paid for, at least 1, with throughput_mode provisioned alone.").
+			declare.Double("provisioned_throughput_in_mibps", "ProvisionedThroughputInMibps",
+				"How many MiB a second are paid for, at least 1, with throughput_mode provisioned alone.").
 				Check("provisioned_throughput_in_mibps >= 1"),
-			declare.Bool("automatic_backups", "BackupPolicy.Status", "Whether AWS Backup makes backups. Left out, it does so of file systems of one availability zone.").
-				OptionalComputed().Absent(modules.Bool(false)).As(backups).From(declare.Call((*efs.Client).DescribeBackupPolicy, declare.None("PolicyNotFound"))),
-			declare.JSON("lifecycle_policies", "LifecyclePolicies", `When files are moved to other storage: [{"TransitionToIA": "AFTER_30_DAYS"}, {"TransitionToArchive": "AFTER_90_DAYS"}]. NULL: never.`).
-				Unordered().EmptyIsNull().Check("jsonb_typeof(lifecycle_policies) = 'array'").Unset(modules.Text("[]")).From(declare.Call((*efs.Client).DescribeLifecycleConfiguration)),
-			declare.Policy("Policy", "Who may do what with the file system: an access policy document. NULL: whoever can reach it may mount it.").
+			declare.Bool("automatic_backups", "BackupPolicy.Status",
+				"Whether AWS Backup makes backups. Left out, it does so of file systems of one availability zone.").
+				OptionalComputed().Absent(modules.Bool(false)).As(backups).From(
+				declare.Call((*efs.Client).DescribeBackupPolicy, declare.None("PolicyNotFound"))),
+			declare.JSON("lifecycle_policies", "LifecyclePolicies",
+				`When files are moved to other storage: [{"TransitionToIA": "AFTER_30_DAYS"}, {"TransitionToArchive": "AFTER_90_DAYS"}]. NULL: never.`).
+				Unordered().EmptyIsNull().Check("jsonb_typeof(lifecycle_policies) = 'array'").Unset(
+				modules.Text("[]")).From(declare.Call((*efs.Client).DescribeLifecycleConfiguration)),
+			declare.Policy("Policy", "Who may do what with the file system: an access policy document. NULL: whoever "+
+				"can reach it may mount it.").
 				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
-			declare.Text("life_cycle_state", "LifeCycleState", "creating, available, updating, deleting or error.").Computed(),
+			declare.Text("life_cycle_state", "LifeCycleState",
+				"creating, available, updating, deleting or error.").Computed(),
 			declare.ARN("arn", "FileSystemArn"),
 			declare.Time("creation_time", "CreationTime", "When it was created."),
 			declare.Tags("Tags", (*efs.Client).TagResource, (*efs.Client).UntagResource),
@@ -60,10 +76,12 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*efs.Client).CreateFileSystem),
 		Updates: []declare.Update{
-			declare.Replace(declare.Call((*efs.Client).UpdateFileSystem), "throughput_mode", "provisioned_throughput_in_mibps"),
+			declare.Replace(declare.Call((*efs.Client).UpdateFileSystem), "throughput_mode",
+				"provisioned_throughput_in_mibps"),
 			declare.Modify(declare.Call((*efs.Client).PutBackupPolicy), "automatic_backups"),
 			declare.Modify(declare.Call((*efs.Client).PutLifecycleConfiguration), "lifecycle_policies"),
-			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy), declare.Call((*efs.Client).DeleteFileSystemPolicy)),
+			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy),
+				declare.Call((*efs.Client).DeleteFileSystemPolicy)),
 		},
 		Delete: declare.Call((*efs.Client).DeleteFileSystem),
 

@@ -13,7 +13,8 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name: "aws_efs", Version: 1, Doc: "File systems of the Elastic File System (EFS), and where they are mounted.",
-		Dependencies: []string{"aws_account", "aws_vpc"}, Resources: []modules.Resource{newFileSystem(c), newMountTarget(c)},
+		Dependencies: []string{"aws_account", "aws_vpc"},
+		Resources:    []modules.Resource{newFileSystem(c), newMountTarget(c)},
 	}
 }
 

@@ -45,8 +45,9 @@ func withRole(ctx context.Context, t *testing.T) *aws.Clients {
 	clients := awstest.Clients(t)
 	client, err := declare.Client(ctx, clients.Permitted(awstest.Permit()), scope, iam.NewFromConfig)
 	if err == nil {
-		_, err = client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: awssdk.String("eks"), AssumeRolePolicyDocument: awssdk.String(
-			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)})
+		_, err = client.CreateRole(ctx,
+			&iam.CreateRoleInput{RoleName: awssdk.String("eks"), AssumeRolePolicyDocument: awssdk.String(
+				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"eks.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +57,10 @@ func withRole(ctx context.Context, t *testing.T) *aws.Clients {
 
 func cluster(name string) modules.Row {
 	return modules.Row{
-		"cluster_name": text(name), "role_name": text("eks"), "subnets": modules.Strings([]string{"subnet-1", "subnet-2"}),
-		"endpoint_public_access": modules.Bool(true), "endpoint_private_access": modules.Bool(false), "deletion_protection": modules.Bool(false), "tags": tags,
+		"cluster_name": text(name), "role_name": text("eks"),
+		"subnets":                modules.Strings([]string{"subnet-1", "subnet-2"}),
+		"endpoint_public_access": modules.Bool(true), "endpoint_private_access": modules.Bool(false),
+		"deletion_protection": modules.Bool(false), "tags": tags,
 	}
 }
 
@@ -170,8 +173,10 @@ func TestNodeGroupLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newNodeGroup(clients), Scope: scope,
 		Want: modules.Row{
-			"cluster_id": text("home"), "node_group_name": text("life"), "role_name": text("eks"), "subnets": modules.Strings([]string{"subnet-1"}),
-			"instance_types": modules.Strings([]string{"t3.large"}), "min_size": modules.Int(0), "max_size": modules.Int(2), "tags": tags,
+			"cluster_id": text("home"), "node_group_name": text("life"), "role_name": text("eks"),
+			"subnets":        modules.Strings([]string{"subnet-1"}),
+			"instance_types": modules.Strings([]string{"t3.large"}), "min_size": modules.Int(0),
+			"max_size": modules.Int(2), "tags": tags,
 		},
 		Changes: map[string][]modules.Value{
 			"min_size":     {modules.Int(1)},
@@ -184,7 +189,8 @@ func TestNodeGroupLifecycle(t *testing.T) {
 		},
 		// moto has no UpdateNodegroupVersion, and changes the tags of clusters alone. A
 		// percentage does not go with a number.
-		Elsewhere: []string{"version", "release_version", "launch_template_version", "max_unavailable_percentage", "tags"},
+		Elsewhere: []string{"version", "release_version", "launch_template_version",
+			"max_unavailable_percentage", "tags"},
 	})
 }
 
@@ -203,22 +209,28 @@ func TestCalls(t *testing.T) {
 	t.Cleanup(server.Close)
 	clients := awstest.Fake(server.URL)
 	ctx, permit := t.Context(), awstest.Permit()
-	group := modules.Row{"cluster_id": text("home"), "node_group_name": text("nodes"), "launch_template_id": text("web"), "arn": text("arn:nodes"), "tags": tags}
+	group := modules.Row{"cluster_id": text("home"), "node_group_name": text("nodes"),
+		"launch_template_id": text("web"), "arn": text("arn:nodes"), "tags": tags}
 	for _, test := range []struct {
 		r      *declare.Resource
 		have   modules.Row
 		change modules.Row
 		want   []string
 	}{
-		{newCluster(clients), cluster("life"), modules.Row{"version": text("1.33")}, []string{`POST /clusters/life/updates {"version":"1.33"}`}},
-		{newCluster(clients), cluster("life"), modules.Row{"subnets": modules.Strings([]string{"subnet-3"}), "endpoint_private_access": modules.Bool(true), "deletion_protection": modules.Bool(true)}, []string{
-			`POST /clusters/life/update-config {"resourcesVpcConfig":{"subnetIds":["subnet-3"]}}`,
-			`POST /clusters/life/update-config {"resourcesVpcConfig":{"endpointPrivateAccess":true}}`,
-			`POST /clusters/life/update-config {"deletionProtection":true}`,
-		}},
-		{newCluster(clients), cluster("life"), modules.Row{"authentication_mode": text("API"), "support_type": text("STANDARD")}, []string{
-			`POST /clusters/life/update-config {"accessConfig":{"authenticationMode":"API"}}`, `POST /clusters/life/update-config {"upgradePolicy":{"supportType":"STANDARD"}}`,
-		}},
+		{newCluster(clients), cluster("life"), modules.Row{"version": text("1.33")},
+			[]string{`POST /clusters/life/updates {"version":"1.33"}`}},
+		{newCluster(clients), cluster("life"),
+			modules.Row{"subnets": modules.Strings([]string{"subnet-3"}), "endpoint_private_access": modules.Bool(true),
+				"deletion_protection": modules.Bool(true)}, []string{
+				`POST /clusters/life/update-config {"resourcesVpcConfig":{"subnetIds":["subnet-3"]}}`,
+				`POST /clusters/life/update-config {"resourcesVpcConfig":{"endpointPrivateAccess":true}}`,
+				`POST /clusters/life/update-config {"deletionProtection":true}`,
+			}},
+		{newCluster(clients), cluster("life"),
+			modules.Row{"authentication_mode": text("API"), "support_type": text("STANDARD")}, []string{
+				`POST /clusters/life/update-config {"accessConfig":{"authenticationMode":"API"}}`,
+				`POST /clusters/life/update-config {"upgradePolicy":{"supportType":"STANDARD"}}`,
+			}},
 		{newNodeGroup(clients), group, modules.Row{"tags": modules.StringMap(map[string]string{"more": "1"})}, []string{
 			`DELETE /tags/arn:nodes null`, `POST /tags/arn:nodes {"tags":{"more":"1"}}`,
 		}},
@@ -228,9 +240,10 @@ func TestCalls(t *testing.T) {
 		{newNodeGroup(clients), group, modules.Row{"launch_template_version": text("2")}, []string{
 			`POST /clusters/home/node-groups/nodes/update-version {"launchTemplate":{"name":"web","version":"2"}}`,
 		}},
-		{newNodeGroup(clients), group, modules.Row{"version": text("1.33"), "release_version": text("1.33.0-20250704")}, []string{
-			`POST /clusters/home/node-groups/nodes/update-version {"releaseVersion":"1.33.0-20250704","version":"1.33"}`,
-		}},
+		{newNodeGroup(clients), group, modules.Row{"version": text("1.33"), "release_version": text("1.33.0-20250704")},
+			[]string{
+				`POST /clusters/home/node-groups/nodes/update-version {"releaseVersion":"1.33.0-20250704","version":"1.33"}`,
+			}},
 	} {
 		want, columns := test.have.Clone(), []string{}
 		for column, value := range test.change {
@@ -238,13 +251,16 @@ func TestCalls(t *testing.T) {
 			columns = append(columns, column)
 		}
 		sent = nil
-		if err := awstest.Update(ctx, test.r, permit, scope, test.have, want, columns); err != nil || strings.Join(sent, "\n") != strings.Join(test.want, "\n") {
-			t.Errorf("%v: %v, sent\n%s\nwant\n%s", columns, err, strings.Join(sent, "\n"), strings.Join(test.want, "\n"))
+		if err := awstest.Update(ctx, test.r, permit, scope, test.have, want, columns); err != nil ||
+			strings.Join(sent, "\n") != strings.Join(test.want, "\n") {
+			t.Errorf("%v: %v, sent\n%s\nwant\n%s", columns, err, strings.Join(sent, "\n"),
+				strings.Join(test.want, "\n"))
 		}
 	}
 	sent = nil
 	for _, r := range []*declare.Resource{newCluster(clients), newNodeGroup(clients)} {
-		have := modules.Row{"cluster_name": text("life"), "cluster_id": text("home"), "node_group_name": text("nodes"), "status": text("DELETING")}
+		have := modules.Row{"cluster_name": text("life"), "cluster_id": text("home"), "node_group_name": text("nodes"),
+			"status": text("DELETING")}
 		if err := awstest.Delete(ctx, r, permit, scope, have); err != nil || len(sent) > 0 {
 			t.Errorf("delete what is on its way out: %v, sent %v", err, sent)
 		}

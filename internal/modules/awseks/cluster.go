@@ -25,31 +25,53 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Doc:     "Kubernetes clusters of EKS. One that has node groups is not deleted: they have to go first.",
 		Service: declare.Service(eks.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("cluster_name", "Name", "The cluster's name: up to 100 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
-			declare.Role("role_name", "RoleArn", "The role as which the cluster acts.").Required().CreateOnly().WithARN(3),
-			declare.Text("version", "Version", "The version of Kubernetes, such as 1.33; AWS's default if left out. A later version updates the cluster.").OptionalComputed().OneWay(declare.Newer).Matches(`^[0-9]+\.[0-9]+$`),
-			declare.Texts("subnets", "ResourcesVpcConfig.SubnetIds", "The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered(),
-			declare.Texts("security_group_ids", "ResourcesVpcConfig.SecurityGroupIds", "The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull(),
-			declare.Bool("endpoint_public_access", "ResourcesVpcConfig.EndpointPublicAccess", "Whether it is reached from outside its VPC.").Default("true"),
-			declare.Bool("endpoint_private_access", "ResourcesVpcConfig.EndpointPrivateAccess", "Whether it is reached within its VPC.").Default("false"),
-			declare.Texts("public_access_cidrs", "ResourcesVpcConfig.PublicAccessCidrs", "From where outside, such as {203.0.113.0/24}; from everywhere if left out.").OptionalComputed().Unordered(),
-			declare.CIDR("service_ipv4_cidr", "KubernetesNetworkConfig.ServiceIpv4Cidr", "The network of its services; one that AWS chooses if left out.").CreateOnly().OptionalComputed(),
-			declare.Text("ip_family", "KubernetesNetworkConfig.IpFamily", "Of which kind addresses of pods and services are: ipv4 if left out.").CreateOnly().OptionalComputed().OneOf("ipv4", "ipv6"),
-			declare.Text("authentication_mode", "AccessConfig.AuthenticationMode", "Where it is said who may use it. It cannot go back from API.").
+			declare.Name("cluster_name", "Name",
+				"The cluster's name: up to 100 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
+			declare.Role("role_name", "RoleArn",
+				"The role as which the cluster acts.").Required().CreateOnly().WithARN(3),
+			declare.Text("version", "Version",
+				"The version of Kubernetes, such as 1.33; AWS's default if left out. A later version updates the "+
+					"cluster.").OptionalComputed().OneWay(declare.Newer).Matches(`^[0-9]+\.[0-9]+$`),
+			declare.Texts("subnets", "ResourcesVpcConfig.SubnetIds",
+				"The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered(),
+			declare.Texts("security_group_ids", "ResourcesVpcConfig.SecurityGroupIds",
+				"The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull(),
+			declare.Bool("endpoint_public_access", "ResourcesVpcConfig.EndpointPublicAccess",
+				"Whether it is reached from outside its VPC.").Default("true"),
+			declare.Bool("endpoint_private_access", "ResourcesVpcConfig.EndpointPrivateAccess",
+				"Whether it is reached within its VPC.").Default("false"),
+			declare.Texts("public_access_cidrs", "ResourcesVpcConfig.PublicAccessCidrs",
+				"From where outside, such as {203.0.113.0/24}; from everywhere if left out.").OptionalComputed().Unordered(),
+			declare.CIDR("service_ipv4_cidr", "KubernetesNetworkConfig.ServiceIpv4Cidr",
+				"The network of its services; one that AWS chooses if left out.").CreateOnly().OptionalComputed(),
+			declare.Text("ip_family", "KubernetesNetworkConfig.IpFamily",
+				"Of which kind addresses of pods and services are: ipv4 if left out.").CreateOnly().OptionalComputed().OneOf("ipv4", "ipv6"),
+			declare.Text("authentication_mode", "AccessConfig.AuthenticationMode",
+				"Where it is said who may use it. It cannot go back from API.").
 				OptionalComputed().OneOf(declare.Values(ekstypes.AuthenticationMode("").Values())...),
-			declare.Texts("log_types", "Logging", "What it logs to CloudWatch, of api, audit, authenticator, controllerManager and scheduler. NULL: nothing.").
-				Unordered().EmptyIsNull().As(logged).Check("log_types <@ '{api,audit,authenticator,controllerManager,scheduler}'"),
-			declare.Text("kms_key_arn", "EncryptionConfig[0].Provider.KeyArn", "The ARN of a KMS key of one's own that encrypts its secrets.").CreateOnly(),
-			declare.Text("support_type", "UpgradePolicy.SupportType", "What happens at the end of its version's standard support: STANDARD (it is updated) or EXTENDED (it costs more).").
+			declare.Texts("log_types", "Logging",
+				"What it logs to CloudWatch, of api, audit, authenticator, controllerManager and scheduler. NULL: "+
+					"nothing.").
+				Unordered().EmptyIsNull().As(logged).Check(
+				"log_types <@ '{api,audit,authenticator,controllerManager,scheduler}'"),
+			declare.Text("kms_key_arn", "EncryptionConfig[0].Provider.KeyArn",
+				"The ARN of a KMS key of one's own that encrypts its secrets.").CreateOnly(),
+			declare.Text("support_type", "UpgradePolicy.SupportType",
+				"What happens at the end of its version's standard support: STANDARD (it is updated) or EXTENDED (it "+
+					"costs more).").
 				OptionalComputed().OneOf("EXTENDED", "STANDARD"),
 			declare.Bool("deletion_protection", "DeletionProtection", "Whether it cannot be deleted.").Default("false"),
 			declare.Text("endpoint", "Endpoint", "Where its API is reached; NULL until it is active.").Computed(),
-			declare.Text("certificate_authority", "CertificateAuthority.Data", "The certificate by which it is known, in base64.").Computed(),
-			declare.Text("oidc_issuer", "Identity.Oidc.Issuer", "The address by which it issues identities.").Computed(),
-			declare.Text("cluster_security_group_id", "ResourcesVpcConfig.ClusterSecurityGroupId", "The id of the security group that it has by itself.").Computed(),
+			declare.Text("certificate_authority", "CertificateAuthority.Data",
+				"The certificate by which it is known, in base64.").Computed(),
+			declare.Text("oidc_issuer", "Identity.Oidc.Issuer",
+				"The address by which it issues identities.").Computed(),
+			declare.Text("cluster_security_group_id", "ResourcesVpcConfig.ClusterSecurityGroupId",
+				"The id of the security group that it has by itself.").Computed(),
 			declare.Text("platform_version", "PlatformVersion", "The version of EKS itself.").Computed(),
 			declare.Text("status", "Status", "CREATING, ACTIVE, UPDATING, DELETING, FAILED or PENDING.").Computed(),
-			declare.Text("health_issue", "Health.Issues[0].Message", "What is wrong with it; of several things the first.").Computed().Since(2),
+			declare.Text("health_issue", "Health.Issues[0].Message",
+				"What is wrong with it; of several things the first.").Computed().Since(2),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
 		},
@@ -61,13 +83,14 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		),
 		List: clusters().Names("cluster_name", ""),
 		Get:  declare.One(declare.Call((*eks.Client).DescribeCluster), "Cluster"),
-		Create: declare.Call((*eks.Client).CreateCluster, declare.Answer("Cluster"), declare.Edit(func(_ context.Context, _ *declare.Step, in *eks.CreateClusterInput) error {
-			for i := range in.EncryptionConfig {
-				//lint:ignore SA1019 AWS encrypts everything by now; to say so does no harm where it already does
-				in.EncryptionConfig[i].Resources = []string{"secrets"} // the only ones there are
-			}
-			return nil
-		})),
+		Create: declare.Call((*eks.Client).CreateCluster, declare.Answer("Cluster"),
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *eks.CreateClusterInput) error {
+				for i := range in.EncryptionConfig {
+					//lint:ignore SA1019 AWS encrypts everything by now; to say so does no harm where it already does
+					in.EncryptionConfig[i].Resources = []string{"secrets"} // the only ones there are
+				}
+				return nil
+			})),
 		Updates: []declare.Update{
 			config("subnets", "security_group_ids"),
 			config("endpoint_public_access", "endpoint_private_access", "public_access_cidrs"),
@@ -84,7 +107,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 
 // clusters lists the names of clusters.
 func clusters() *declare.Listing {
-	return declare.Pages(eks.NewListClustersPaginator, "Clusters", declare.With(&eks.ListClustersInput{MaxResults: awssdk.Int32(100)}))
+	return declare.Pages(eks.NewListClustersPaginator, "Clusters",
+		declare.With(&eks.ListClustersInput{MaxResults: awssdk.Int32(100)}))
 }
 
 // logged are the kinds of logs that are on. All others are turned off.
@@ -112,7 +136,8 @@ var logged = declare.Codec{
 		var all ekstypes.Logging
 		for _, on := range []bool{true, false} {
 			if len(kinds[on]) > 0 {
-				all.ClusterLogging = append(all.ClusterLogging, ekstypes.LogSetup{Enabled: awssdk.Bool(on), Types: kinds[on]})
+				all.ClusterLogging = append(all.ClusterLogging,
+					ekstypes.LogSetup{Enabled: awssdk.Bool(on), Types: kinds[on]})
 			}
 		}
 		return all, nil

@@ -15,6 +15,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name: "aws_eks", Version: 3, Doc: "Kubernetes clusters (EKS) and their managed node groups.",
-		Dependencies: []string{"aws_autoscaling", "aws_iam"}, Resources: []modules.Resource{newCluster(c), newNodeGroup(c)},
+		Dependencies: []string{"aws_autoscaling", "aws_iam"},
+		Resources:    []modules.Resource{newCluster(c), newNodeGroup(c)},
 	}
 }

@@ -21,38 +21,63 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 	}
 	return declare.New(c, declare.Table[ekstypes.Nodegroup]{
 		Name: "eks_node_group",
-		Doc: "Managed node groups: the instances on which a cluster runs what is given to it. EKS makes an Auto Scaling group for each. " +
+		Doc: "Managed node groups: the instances on which a cluster runs what is given to it. EKS makes an Auto " +
+			"Scaling group for each. " +
 			"Deleting one drains and terminates its nodes.",
 		Service: declare.Service(eks.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Ref("cluster_id", "ClusterName", "eks_cluster", "cluster_name", "The cluster.").Required().Identity().CreateOnly(),
-			declare.Name("node_group_name", "NodegroupName", "The node group's name: up to 63 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$"),
+			declare.Ref("cluster_id", "ClusterName", "eks_cluster", "cluster_name",
+				"The cluster.").Required().Identity().CreateOnly(),
+			declare.Name("node_group_name", "NodegroupName",
+				"The node group's name: up to 63 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$"),
 			declare.Role("role_name", "NodeRole", "The role of its nodes.").Required().CreateOnly().WithARN(3),
-			declare.Texts("subnets", "Subnets", "The ids of the subnets that nodes are in.").Required().CreateOnly().Unordered(),
-			declare.Texts("instance_types", "InstanceTypes", "What nodes run on, up to 20; {t3.medium} if left out.").CreateOnly().OptionalComputed(),
-			declare.Text("ami_type", "AmiType", "The kind of their image.").CreateOnly().OptionalComputed().OneOf(declare.Values(ekstypes.AMITypes("").Values())...),
-			declare.Text("capacity_type", "CapacityType", "How nodes are paid: ON_DEMAND (if left out), SPOT or CAPACITY_BLOCK.").CreateOnly().OptionalComputed().OneOf(declare.Values(ekstypes.CapacityTypes("").Values())...),
-			declare.Integer("disk_size", "DiskSize", "The size of their root volume in GiB; 20, or 50 for Windows, if left out.").CreateOnly().OptionalComputed().Check("disk_size >= 1"),
-			declare.Text("key_pair_name", "RemoteAccess.Ec2SshKey", "The key pair with which people log in.").CreateOnly(),
+			declare.Texts("subnets", "Subnets",
+				"The ids of the subnets that nodes are in.").Required().CreateOnly().Unordered(),
+			declare.Texts("instance_types", "InstanceTypes",
+				"What nodes run on, up to 20; {t3.medium} if left out.").CreateOnly().OptionalComputed(),
+			declare.Text("ami_type", "AmiType",
+				"The kind of their image.").CreateOnly().OptionalComputed().OneOf(
+				declare.Values(ekstypes.AMITypes("").Values())...),
+			declare.Text("capacity_type", "CapacityType",
+				"How nodes are paid: ON_DEMAND (if left out), SPOT or CAPACITY_BLOCK.").CreateOnly().OptionalComputed().OneOf(declare.Values(ekstypes.CapacityTypes("").Values())...),
+			declare.Integer("disk_size", "DiskSize",
+				"The size of their root volume in GiB; 20, or 50 for Windows, if left out.").CreateOnly().OptionalComputed().Check("disk_size >= 1"),
+			declare.Text("key_pair_name", "RemoteAccess.Ec2SshKey",
+				"The key pair with which people log in.").CreateOnly(),
 			size("min_size", "MinSize", "The least number of nodes.").Required(),
 			size("max_size", "MaxSize", "The most nodes.").Required().Check("max_size >= 1"),
-			size("desired_size", "DesiredSize", "How many nodes there are to be. min_size if left out; a scaler in the cluster may change it.").OptionalComputed(),
-			declare.Integer("max_unavailable", "UpdateConfig.MaxUnavailable", "How many nodes are updated at a time, 1 to 100.").OptionalComputed().Between(1, 100),
-			declare.Integer("max_unavailable_percentage", "UpdateConfig.MaxUnavailablePercentage", "The same in percent.").OptionalComputed().Between(1, 100),
+			size("desired_size", "DesiredSize",
+				"How many nodes there are to be. min_size if left out; a scaler in the cluster may change it.").OptionalComputed(),
+			declare.Integer("max_unavailable", "UpdateConfig.MaxUnavailable",
+				"How many nodes are updated at a time, 1 to 100.").OptionalComputed().Between(1, 100),
+			declare.Integer("max_unavailable_percentage", "UpdateConfig.MaxUnavailablePercentage",
+				"The same in percent.").OptionalComputed().Between(1, 100),
 			declare.JSON("labels", "Labels", `Labels of Kubernetes that nodes have: {"kind": "web"}.`).EmptyIsNull(),
-			declare.JSON("taints", "Taints", `Taints of Kubernetes that nodes have: [{"Key": "gpu", "Value": "true", "Effect": "NO_SCHEDULE"}].`).
-				Check("jsonb_typeof(taints) = 'array'").EmptyIsNull().Unordered().Same(declare.Alike[[]ekstypes.Taint](nil)),
-			declare.Ref("launch_template_id", "LaunchTemplate.Name", "launch_template", "launch_template_name", "The launch template that nodes are made from; EKS makes one if left out.").CreateOnly().Lasts(),
-			declare.Text("launch_template_version", "LaunchTemplate.Version", "The version of the launch template, a number; its default one if left out. Another replaces the nodes, one after the other.").OptionalComputed().Matches("^[0-9]+$"),
-			declare.Text("version", "Version", "The version of Kubernetes, such as 1.33; the cluster's if left out. A later one replaces the nodes, one after the other.").OptionalComputed(),
-			declare.Text("release_version", "ReleaseVersion", "The version of their image, such as 1.33.0-20250704; the latest if left out.").OptionalComputed(),
-			declare.Text("auto_scaling_group", "Resources.AutoScalingGroups[0].Name", "The Auto Scaling group that EKS made for it.").Computed(),
-			declare.Text("status", "Status", "CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED or DEGRADED.").Computed(),
-			declare.Text("health_issue", "Health.Issues[0].Message", "What is wrong with it, such as why instances do not join the cluster; of several things the first.").Computed().Since(2),
+			declare.JSON("taints", "Taints",
+				`Taints of Kubernetes that nodes have: [{"Key": "gpu", "Value": "true", "Effect": "NO_SCHEDULE"}].`).
+				Check("jsonb_typeof(taints) = 'array'").EmptyIsNull().Unordered().Same(
+				declare.Alike[[]ekstypes.Taint](nil)),
+			declare.Ref("launch_template_id", "LaunchTemplate.Name", "launch_template", "launch_template_name",
+				"The launch template that nodes are made from; EKS makes one if left out.").CreateOnly().Lasts(),
+			declare.Text("launch_template_version", "LaunchTemplate.Version",
+				"The version of the launch template, a number; its default one if left out. Another replaces the "+
+					"nodes, one after the other.").OptionalComputed().Matches("^[0-9]+$"),
+			declare.Text("version", "Version",
+				"The version of Kubernetes, such as 1.33; the cluster's if left out. A later one replaces the nodes, "+
+					"one after the other.").OptionalComputed(),
+			declare.Text("release_version", "ReleaseVersion",
+				"The version of their image, such as 1.33.0-20250704; the latest if left out.").OptionalComputed(),
+			declare.Text("auto_scaling_group", "Resources.AutoScalingGroups[0].Name",
+				"The Auto Scaling group that EKS made for it.").Computed(),
+			declare.Text("status", "Status",
+				"CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED or DEGRADED.").Computed(),
+			declare.Text("health_issue", "Health.Issues[0].Message",
+				"What is wrong with it, such as why instances do not join the cluster; of several things the first.").Computed().Since(2),
 			declare.ARN("arn", "NodegroupArn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
 		},
-		Checks: []string{"min_size <= max_size", "desired_size BETWEEN min_size AND max_size", "num_nonnulls(max_unavailable, max_unavailable_percentage) <= 1"},
+		Checks: []string{"min_size <= max_size", "desired_size BETWEEN min_size AND max_size",
+			"num_nonnulls(max_unavailable, max_unavailable_percentage) <= 1"},
 		// One name is one node group of a cluster.
 		DestroyBeforeCreate: true,
 
@@ -60,23 +85,27 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("eks.amazonaws.com",
 			modules.Request("clusterName", "UpdateNodegroupConfig"),
 		),
-		List: declare.Pages(eks.NewListNodegroupsPaginator, "Nodegroups", declare.With(&eks.ListNodegroupsInput{MaxResults: awssdk.Int32(100)})).
+		List: declare.Pages(eks.NewListNodegroupsPaginator, "Nodegroups",
+			declare.With(&eks.ListNodegroupsInput{MaxResults: awssdk.Int32(100)})).
 			Within(clusters(), "", "ClusterName").Names("node_group_name", ""),
 		Get: declare.One(declare.Call((*eks.Client).DescribeNodegroup), "Nodegroup"),
-		Create: declare.Call((*eks.Client).CreateNodegroup, declare.Answer("Nodegroup"), declare.Edit(func(_ context.Context, s *declare.Step, in *eks.CreateNodegroupInput) error {
-			if in.ScalingConfig.DesiredSize == nil {
-				in.ScalingConfig.DesiredSize = in.ScalingConfig.MinSize // AWS's own default is 2
-			}
-			return nil
-		})),
-		Updates: []declare.Update{
-			declare.By(configure, "min_size", "max_size", "desired_size", "max_unavailable", "max_unavailable_percentage", "labels", "taints"),
-			declare.Modify(declare.Call((*eks.Client).UpdateNodegroupVersion, declare.Edit(func(_ context.Context, s *declare.Step, in *eks.UpdateNodegroupVersionInput) error {
-				if in.LaunchTemplate != nil { // name and version go together
-					in.LaunchTemplate.Name = s.Have["launch_template_id"].Ptr()
+		Create: declare.Call((*eks.Client).CreateNodegroup, declare.Answer("Nodegroup"),
+			declare.Edit(func(_ context.Context, s *declare.Step, in *eks.CreateNodegroupInput) error {
+				if in.ScalingConfig.DesiredSize == nil {
+					in.ScalingConfig.DesiredSize = in.ScalingConfig.MinSize // AWS's own default is 2
 				}
 				return nil
-			})), "launch_template_version", "version", "release_version"),
+			})),
+		Updates: []declare.Update{
+			declare.By(configure, "min_size", "max_size", "desired_size", "max_unavailable",
+				"max_unavailable_percentage", "labels", "taints"),
+			declare.Modify(declare.Call((*eks.Client).UpdateNodegroupVersion,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *eks.UpdateNodegroupVersionInput) error {
+					if in.LaunchTemplate != nil { // name and version go together
+						in.LaunchTemplate.Name = s.Have["launch_template_id"].Ptr()
+					}
+					return nil
+				})), "launch_template_version", "version", "release_version"),
 		},
 		Delete: declare.Call((*eks.Client).DeleteNodegroup),
 
@@ -89,7 +118,8 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 // configure changes what UpdateNodegroupConfig takes: sizes as a whole, and of
 // labels and taints what differs.
 func configure(ctx context.Context, s *declare.Step) error {
-	in := &eks.UpdateNodegroupConfigInput{ClusterName: s.Have["cluster_id"].Ptr(), NodegroupName: s.Have["node_group_name"].Ptr()}
+	in := &eks.UpdateNodegroupConfigInput{ClusterName: s.Have["cluster_id"].Ptr(),
+		NodegroupName: s.Have["node_group_name"].Ptr()}
 	number := func(column string) *int32 {
 		v := s.Want[column]
 		if v.IsNull() {
@@ -99,7 +129,8 @@ func configure(ctx context.Context, s *declare.Step) error {
 	}
 	sent := false
 	if s.Changes("min_size", "max_size", "desired_size") {
-		in.ScalingConfig, sent = &ekstypes.NodegroupScalingConfig{MinSize: number("min_size"), MaxSize: number("max_size"), DesiredSize: number("desired_size")}, true
+		in.ScalingConfig, sent = &ekstypes.NodegroupScalingConfig{MinSize: number("min_size"),
+			MaxSize: number("max_size"), DesiredSize: number("desired_size")}, true
 	}
 	for _, column := range []string{"max_unavailable", "max_unavailable_percentage"} {
 		if v := s.Want[column]; s.Changes(column) && !v.IsNull() {

@@ -22,9 +22,12 @@ func TestClusterInMoto(t *testing.T) {
 	r, scope := newCluster(awstest.Clients(t)), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{
-		"cluster_id": modules.Text("sessions"), "engine": modules.Text("redis"), "node_type": modules.Text("cache.t4g.micro"), "num_nodes": modules.Int(1),
-		"transit_encryption_enabled": modules.Bool(true), "auto_minor_version_upgrade": modules.Bool(true), "snapshot_retention_limit": modules.Int(3),
-		"security_group_ids": modules.Strings([]string{"sg-1", "sg-2"}), "tags": modules.StringMap(map[string]string{"env": "test"}),
+		"cluster_id": modules.Text("sessions"), "engine": modules.Text("redis"),
+		"node_type": modules.Text("cache.t4g.micro"), "num_nodes": modules.Int(1),
+		"transit_encryption_enabled": modules.Bool(true), "auto_minor_version_upgrade": modules.Bool(true),
+		"snapshot_retention_limit": modules.Int(3),
+		"security_group_ids":       modules.Strings([]string{"sg-1", "sg-2"}),
+		"tags":                     modules.StringMap(map[string]string{"env": "test"}),
 	}
 	get := func(row modules.Row) modules.Row {
 		t.Helper()
@@ -84,7 +87,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	action, body := r.Form.Get("Action"), ""
 	switch action {
 	case "DescribeCacheClusters":
-		body = "<CacheClusters><CacheCluster><CacheClusterId>c</CacheClusterId><ARN>arn</ARN><CacheClusterStatus>" + f.status + "</CacheClusterStatus>" + f.cluster + "</CacheCluster></CacheClusters>"
+		body = "<CacheClusters><CacheCluster><CacheClusterId>c</CacheClusterId><ARN>arn</ARN><CacheClusterStatus>" +
+			f.status + "</CacheClusterStatus>" + f.cluster + "</CacheCluster></CacheClusters>"
 	case "ListTagsForResource":
 		body = "<TagList/>"
 	default:
@@ -92,7 +96,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if f.refuse {
 			f.status = "deleting"
 			w.WriteHeader(http.StatusBadRequest)
-			fmt.Fprint(w, "<ErrorResponse><Error><Code>InvalidCacheClusterState</Code><Message>c is not available</Message></Error></ErrorResponse>")
+			fmt.Fprint(w, "<ErrorResponse><Error><Code>InvalidCacheClusterState</Code><Message>c is not "+
+				"available</Message></Error></ErrorResponse>")
 			return
 		}
 	}
@@ -107,7 +112,8 @@ func read(t *testing.T, f *fake) (*httptest.Server, modules.Row) {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), []modules.Row{{"cluster_id": modules.Text("c")}})
+	rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"),
+		[]modules.Row{{"cluster_id": modules.Text("c")}})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("got %v, %v", rows, err)
 	}
@@ -116,23 +122,29 @@ func read(t *testing.T, f *fake) (*httptest.Server, modules.Row) {
 
 func TestClusterUpdate(t *testing.T) {
 	t.Parallel()
-	f := &fake{status: "available", cluster: memcached + "<PendingModifiedValues><EngineVersion>1.6.22</EngineVersion></PendingModifiedValues>"}
+	f := &fake{status: "available",
+		cluster: memcached + "<PendingModifiedValues><EngineVersion>1.6.22</EngineVersion></PendingModifiedValues>"}
 	server, have := read(t, f)
-	if have["address"].String() != "c.cfg" || have["port"].String() != "11211" || have["engine_version"].String() != "1.6.22" {
+	if have["address"].String() != "c.cfg" || have["port"].String() != "11211" ||
+		have["engine_version"].String() != "1.6.22" {
 		t.Errorf("got %v", have)
 	}
 	want := have.Clone()
-	want["num_nodes"], want["auto_minor_version_upgrade"], want["security_group_ids"] = modules.Int(1), modules.Bool(true), modules.Strings([]string{"sg-1", "sg-2"})
+	want["num_nodes"], want["auto_minor_version_upgrade"], want["security_group_ids"] = modules.Int(1),
+		modules.Bool(true), modules.Strings([]string{"sg-1", "sg-2"})
 	ctx, permit := t.Context(), awstest.Permit()
-	if err := awstest.Update(ctx, newCluster(awstest.Fake(server.URL)), permit, awstest.Scope("us-east-1"), have, want, []string{"num_nodes", "auto_minor_version_upgrade", "security_group_ids"}); err != nil {
+	if err := awstest.Update(ctx, newCluster(awstest.Fake(server.URL)), permit, awstest.Scope("us-east-1"), have, want,
+		[]string{"num_nodes", "auto_minor_version_upgrade", "security_group_ids"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(f.calls) != 1 {
 		t.Fatalf("calls: %v", f.calls)
 	}
 	for member, wanted := range map[string]string{
-		"Action": "ModifyCacheCluster", "CacheClusterId": "c", "ApplyImmediately": "true", "NumCacheNodes": "1", "AutoMinorVersionUpgrade": "true", "CacheNodeType": "",
-		"CacheNodeIdsToRemove.CacheNodeId.1": "0002", "CacheNodeIdsToRemove.CacheNodeId.2": "0003", "SecurityGroupIds.SecurityGroupId.2": "sg-2",
+		"Action": "ModifyCacheCluster", "CacheClusterId": "c", "ApplyImmediately": "true", "NumCacheNodes": "1",
+		"AutoMinorVersionUpgrade": "true", "CacheNodeType": "",
+		"CacheNodeIdsToRemove.CacheNodeId.1": "0002", "CacheNodeIdsToRemove.CacheNodeId.2": "0003",
+		"SecurityGroupIds.SecurityGroupId.2": "sg-2",
 	} {
 		if got := f.calls[0].Get(member); got != wanted {
 			t.Errorf("%s is %q, want %q", member, got, wanted)
@@ -158,17 +170,21 @@ func TestClusterDeletion(t *testing.T) {
 			f := &c.fake
 			server, have := read(t, f)
 			ctx, permit := t.Context(), awstest.Permit()
-			if err := awstest.Delete(ctx, newCluster(awstest.Fake(server.URL)), permit, awstest.Scope("us-east-1"), have); err != nil {
+			if err := awstest.Delete(ctx, newCluster(awstest.Fake(server.URL)), permit, awstest.Scope("us-east-1"),
+				have); err != nil {
 				t.Fatal(err)
 			}
-			if got := f.calls[0].Get("FinalSnapshotIdentifier"); len(f.calls) != 1 || strings.HasPrefix(got, "c-final-") != c.snapshot {
+			if got := f.calls[0].Get("FinalSnapshotIdentifier"); len(f.calls) != 1 ||
+				strings.HasPrefix(got, "c-final-") != c.snapshot {
 				t.Errorf("calls: %v", f.calls)
 			}
 		})
 	}
-	server := httptest.NewServer(&fake{status: "available", cluster: redis + "<ReplicationGroupId>g</ReplicationGroupId>"})
+	server := httptest.NewServer(&fake{status: "available",
+		cluster: redis + "<ReplicationGroupId>g</ReplicationGroupId>"})
 	t.Cleanup(server.Close)
-	if rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), []modules.Row{{"cluster_id": modules.Text("c")}}); err != nil || len(rows) != 0 {
+	if rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"),
+		[]modules.Row{{"cluster_id": modules.Text("c")}}); err != nil || len(rows) != 0 {
 		t.Errorf("of a replication group: %v, %v", rows, err)
 	}
 }

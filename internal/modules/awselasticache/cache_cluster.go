@@ -39,51 +39,77 @@ func newCluster(c *aws.Clients) *declare.Resource {
 	nodes := awssdk.Bool(true)
 	return declare.New(c, declare.Table[ectypes.CacheCluster]{
 		Name: "cache_cluster",
-		Doc: "Clusters of ElastiCache. Changes are applied at once, not in the next maintenance window. Deleting one deletes its data: of Redis, after a final snapshot, " +
-			"the cluster's name, -final- and the time (IaSQL took none), which costs until it is deleted by aws elasticache delete-snapshot, and which skip_final_snapshot does without; Memcached has no snapshots. " +
+		Doc: "Clusters of ElastiCache. Changes are applied at once, not in the next maintenance window. Deleting one " +
+			"deletes its data: of Redis, after a final snapshot, " +
+			"the cluster's name, -final- and the time (IaSQL took none), which costs until it is deleted by aws " +
+			"elasticache delete-snapshot, and which skip_final_snapshot does without; Memcached has no snapshots. " +
 			"Members of replication groups are not shown: the group makes, changes and deletes them.",
 		Service: declare.Service(elasticache.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("cluster_id", "CacheClusterId", "The cluster's name: up to 50 lowercase letters, digits and single hyphens.").Matches(`^[a-z]([a-z0-9]|-[a-z0-9])*$`).Length(1, 50),
-			declare.Text("engine", "Engine", "redis, the default, or memcached.").Default("'redis'").OneOf("memcached", redis).CreateOnly(),
-			declare.Text("node_type", "CacheNodeType", "What each node runs on, such as cache.t4g.micro. AWS changes that of Redis alone.").
+			declare.Name("cluster_id", "CacheClusterId",
+				"The cluster's name: up to 50 lowercase letters, digits and single hyphens.").Matches(
+				`^[a-z]([a-z0-9]|-[a-z0-9])*$`).Length(1, 50),
+			declare.Text("engine", "Engine", "redis, the default, or memcached.").Default("'redis'").OneOf("memcached",
+				redis).CreateOnly(),
+			declare.Text("node_type", "CacheNodeType",
+				"What each node runs on, such as cache.t4g.micro. AWS changes that of Redis alone.").
 				First("PendingModifiedValues.CacheNodeType").Required().Matches(`^cache\.`),
-			declare.Integer("num_nodes", "NumCacheNodes", "How many nodes it has: 1, the default, for Redis, several for Memcached. The nodes made last are the first to go.").
+			declare.Integer("num_nodes", "NumCacheNodes",
+				"How many nodes it has: 1, the default, for Redis, several for Memcached. The nodes made last are "+
+					"the first to go.").
 				First("PendingModifiedValues.NumCacheNodes").Default("1").Check("num_nodes >= 1"),
-			declare.Text("engine_version", "EngineVersion", "The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
+			declare.Text("engine_version", "EngineVersion",
+				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
 				First("PendingModifiedValues.EngineVersion").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
 			declare.Integer("port", "", "The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1, 65535).CreateOnly().OptionalComputed(),
-			declare.Text("cache_subnet_group_name", "CacheSubnetGroupName", "The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
-			declare.Text("cache_parameter_group_name", "CacheParameterGroup.CacheParameterGroupName", "The settings of its engine; AWS's own if left out.").
+			declare.Text("cache_subnet_group_name", "CacheSubnetGroupName",
+				"The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
+			declare.Text("cache_parameter_group_name", "CacheParameterGroup.CacheParameterGroupName",
+				"The settings of its engine; AWS's own if left out.").
 				In("CacheParameterGroupName").OptionalComputed(),
-			declare.Texts("security_group_ids", "SecurityGroups[].SecurityGroupId", "The ids of its security groups; the default group of its VPC if left out.").
+			declare.Texts("security_group_ids", "SecurityGroups[].SecurityGroupId",
+				"The ids of its security groups; the default group of its VPC if left out.").
 				In("SecurityGroupIds").Unordered().EmptyIsNull().OptionalComputed(),
-			declare.Text("availability_zone", "PreferredAvailabilityZone", "Its availability zone, such as us-east-1a; AWS picks one if left out. Multiple if its nodes are in several.").CreateOnly().OptionalComputed(),
-			declare.Bool("transit_encryption_enabled", "TransitEncryptionEnabled", "Whether connections are encrypted. Default false.").Default("false").CreateOnly(),
-			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade", "Whether AWS installs minor versions of the engine by itself. Default true.").Default("true"),
-			declare.Text("maintenance_window", "PreferredMaintenanceWindow", "When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
-			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit", "How many days daily snapshots are kept, up to 35, for Redis; 0, the default, makes none.").
+			declare.Text("availability_zone", "PreferredAvailabilityZone",
+				"Its availability zone, such as us-east-1a; AWS picks one if left out. Multiple if its nodes are in "+
+					"several.").CreateOnly().OptionalComputed(),
+			declare.Bool("transit_encryption_enabled", "TransitEncryptionEnabled",
+				"Whether connections are encrypted. Default false.").Default("false").CreateOnly(),
+			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade",
+				"Whether AWS installs minor versions of the engine by itself. Default true.").Default("true"),
+			declare.Text("maintenance_window", "PreferredMaintenanceWindow",
+				"When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
+			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit",
+				"How many days daily snapshots are kept, up to 35, for Redis; 0, the default, makes none.").
 				Default("0").Between(0, 35).Usual(modules.Int(0)),
 			declare.Text("address", "", "The name it is connected to by; NULL until it is available.").Computed(),
-			declare.Text("status", "CacheClusterStatus", "What it is doing, such as creating, available, modifying or deleting.").Computed(),
+			declare.Text("status", "CacheClusterStatus",
+				"What it is doing, such as creating, available, modifying or deleting.").Computed(),
 			declare.SkipFinalSnapshot().Since(2),
 			declare.ARN("arn", "ARN").In("ResourceName"),
-			declare.Tags("TagList", (*elasticache.Client).AddTagsToResource, (*elasticache.Client).RemoveTagsFromResource).
+			declare.Tags("TagList", (*elasticache.Client).AddTagsToResource,
+				(*elasticache.Client).RemoveTagsFromResource).
 				From(declare.Call((*elasticache.Client).ListTagsForResource)),
 		},
-		Checks:              []string{"engine = 'memcached' OR num_nodes = 1", "engine = 'redis' OR snapshot_retention_limit = 0"},
+		Checks: []string{"engine = 'memcached' OR num_nodes = 1",
+			"engine = 'redis' OR snapshot_retention_limit = 0"},
 		DestroyBeforeCreate: true,
 
 		Kind: "cluster:",
 		EventMappings: modules.EventMappings("elasticache.amazonaws.com",
 			modules.Request("cacheClusterId", "RebootCacheCluster"),
-			modules.Unnamed("CreateReplicationGroup", "ModifyReplicationGroup", "ModifyReplicationGroupShardConfiguration", "DeleteReplicationGroup", "IncreaseReplicaCount", "DecreaseReplicaCount"),
+			modules.Unnamed("CreateReplicationGroup", "ModifyReplicationGroup",
+				"ModifyReplicationGroupShardConfiguration", "DeleteReplicationGroup", "IncreaseReplicaCount",
+				"DecreaseReplicaCount"),
 		),
 		List: declare.Pages(elasticache.NewDescribeCacheClustersPaginator, "CacheClusters",
-			declare.With(&elasticache.DescribeCacheClustersInput{ShowCacheNodeInfo: nodes, ShowCacheClustersNotInReplicationGroups: nodes, MaxRecords: awssdk.Int32(pageSize)})),
-		Get: declare.One(declare.Call((*elasticache.Client).DescribeCacheClusters, declare.With(&elasticache.DescribeCacheClustersInput{ShowCacheNodeInfo: nodes})), "CacheClusters[0]"),
+			declare.With(&elasticache.DescribeCacheClustersInput{ShowCacheNodeInfo: nodes,
+				ShowCacheClustersNotInReplicationGroups: nodes, MaxRecords: awssdk.Int32(pageSize)})),
+		Get: declare.One(declare.Call((*elasticache.Client).DescribeCacheClusters,
+			declare.With(&elasticache.DescribeCacheClustersInput{ShowCacheNodeInfo: nodes})), "CacheClusters[0]"),
 		Gone: func(cluster *ectypes.CacheCluster) bool {
-			return awssdk.ToString(cluster.ReplicationGroupId) != "" || awssdk.ToString(cluster.CacheClusterStatus) == "deleted"
+			return awssdk.ToString(cluster.ReplicationGroupId) != "" ||
+				awssdk.ToString(cluster.CacheClusterStatus) == "deleted"
 		},
 		Row: func(_ context.Context, _ *declare.Step, cluster *ectypes.CacheCluster, row modules.Row) error {
 			at := cluster.ConfigurationEndpoint // of Memcached
@@ -101,7 +127,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*elasticache.Client).CreateCacheCluster),
 		Updates: []declare.Update{declare.Modify(declare.Call((*elasticache.Client).ModifyCacheCluster,
-			declare.With(&elasticache.ModifyCacheClusterInput{ApplyImmediately: awssdk.Bool(true)}), declare.Edit(removeNodes)))},
+			declare.With(&elasticache.ModifyCacheClusterInput{ApplyImmediately: awssdk.Bool(true)}),
+			declare.Edit(removeNodes)))},
 		Delete: declare.Call((*elasticache.Client).DeleteCacheCluster, declare.Edit(finalSnapshot)),
 		Reread: true, // for its engine and its state
 		// The states are those of the page CacheCluster; create-failed is of groups.
@@ -118,9 +145,10 @@ func removeNodes(ctx context.Context, s *declare.Step, in *elasticache.ModifyCac
 	if in.NumCacheNodes == nil || int(*in.NumCacheNodes) >= int(s.Have["num_nodes"].Int()) {
 		return nil
 	}
-	out, err := declare.ClientOf[*elasticache.Client](s).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{
-		CacheClusterId: in.CacheClusterId, ShowCacheNodeInfo: awssdk.Bool(true),
-	})
+	out, err := declare.ClientOf[*elasticache.Client](s).DescribeCacheClusters(ctx,
+		&elasticache.DescribeCacheClustersInput{
+			CacheClusterId: in.CacheClusterId, ShowCacheNodeInfo: awssdk.Bool(true),
+		})
 	if err != nil || len(out.CacheClusters) == 0 {
 		return err
 	}

@@ -115,7 +115,8 @@ func setActions(row modules.Row, actions []elbtypes.Action) error {
 	}
 	actions = normal(actions)
 	row["action_type"] = modules.NonEmpty(actions[len(actions)-1].Type)
-	if only := actions[0]; len(actions) == 1 && only.Type == elbtypes.ActionTypeEnumForward && only.ForwardConfig == nil {
+	if only := actions[0]; len(actions) == 1 && only.Type == elbtypes.ActionTypeEnumForward &&
+		only.ForwardConfig == nil {
 		row["target_group_id"] = modules.TextPtr(only.TargetGroupArn)
 		return nil
 	}

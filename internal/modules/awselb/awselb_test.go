@@ -64,7 +64,8 @@ func balancer(t *testing.T, c *aws.Clients, name, kind string) modules.Row {
 	t.Helper()
 	in, _ := subnets(t, c)
 	return create(t, newLoadBalancer(c), modules.Row{
-		"load_balancer_name": text(name), "load_balancer_type": text(kind), "subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"),
+		"load_balancer_name": text(name), "load_balancer_type": text(kind), "subnets": modules.Strings(in[:2]),
+		"ip_address_type": text("ipv4"),
 	})
 }
 
@@ -72,7 +73,8 @@ func group(t *testing.T, c *aws.Clients, name, protocol string, port int) module
 	t.Helper()
 	_, vpc := subnets(t, c)
 	return create(t, newTargetGroup(c), modules.Row{
-		"target_group_name": text(name), "target_type": text("instance"), "protocol": text(protocol), "port": modules.Int(port), "vpc": text(vpc),
+		"target_group_name": text(name), "target_type": text("instance"), "protocol": text(protocol),
+		"port": modules.Int(port), "vpc": text(vpc),
 	})
 }
 
@@ -88,15 +90,17 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 				Resource: newLoadBalancer(c), Scope: west,
 				Want: modules.Row{
 					"load_balancer_name": text("life"), "load_balancer_type": text(kind), "scheme": text("internal"),
-					"subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"), "has_security_groups": modules.Bool(true),
-					"attributes": modules.StringMap(map[string]string{"idle_timeout.timeout_seconds": "90"}),
-					"tags":       modules.StringMap(map[string]string{"env": "test"}),
+					"subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"),
+					"has_security_groups": modules.Bool(true),
+					"attributes":          modules.StringMap(map[string]string{"idle_timeout.timeout_seconds": "90"}),
+					"tags":                modules.StringMap(map[string]string{"env": "test"}),
 				},
 				Changes: map[string][]modules.Value{
 					"subnets":         {modules.Strings([]string{in[2], in[0]}), modules.Strings(in[:3])},
 					"ip_address_type": {text("dualstack")},
 					"attributes": {modules.StringMap(map[string]string{
-						"deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs",
+						"deletion_protection.enabled": "true", "access_logs.s3.enabled": "true",
+						"access_logs.s3.bucket": "logs",
 					})},
 					"tags": tags,
 				},
@@ -117,13 +121,15 @@ func TestLoadBalancerSecurityGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("web"), Description: awssdk.String("web"), VpcId: &vpc})
+	made, err := client.CreateSecurityGroup(ctx,
+		&ec2.CreateSecurityGroupInput{GroupName: awssdk.String("web"), Description: awssdk.String("web"), VpcId: &vpc})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for kind, begins := range map[string]int{"application": 0, "network": 1, "gateway": 0} {
 		b := create(t, newLoadBalancer(c), modules.Row{
-			"load_balancer_name": text(kind), "load_balancer_type": text(kind), "subnets": modules.Strings(in[:2]), "ip_address_type": text("ipv4"),
+			"load_balancer_name": text(kind), "load_balancer_type": text(kind), "subnets": modules.Strings(in[:2]),
+			"ip_address_type":     text("ipv4"),
 			"has_security_groups": modules.Bool(kind != "gateway"),
 		})
 		var rows []modules.Row
@@ -159,7 +165,8 @@ func TestTargetGroupLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newTargetGroup(c), Scope: west,
 		Want: modules.Row{
-			"target_group_name": text("life"), "target_type": text("ip"), "protocol": text("HTTP"), "port": modules.Int(8080), "vpc": text(vpc),
+			"target_group_name": text("life"), "target_type": text("ip"), "protocol": text("HTTP"),
+			"port": modules.Int(8080), "vpc": text(vpc),
 			"health_check_path": text("/health"), "matcher": text("200-299"),
 			"attributes": modules.StringMap(map[string]string{"deregistration_delay.timeout_seconds": "30"}),
 			"tags":       modules.StringMap(map[string]string{"env": "test"}),
@@ -174,8 +181,9 @@ func TestTargetGroupLifecycle(t *testing.T) {
 			"healthy_threshold_count":       seconds(3),
 			"unhealthy_threshold_count":     seconds(4),
 			"matcher":                       {text("200")},
-			"attributes":                    {modules.StringMap(map[string]string{"stickiness.enabled": "true", "slow_start.duration_seconds": "60"})},
-			"tags":                          tags,
+			"attributes": {modules.StringMap(map[string]string{"stickiness.enabled": "true",
+				"slow_start.duration_seconds": "60"})},
+			"tags": tags,
 		},
 		Calls: map[string]int{"tags": 2},
 	})
@@ -194,9 +202,11 @@ func TestTargetGroupIsTakenOver(t *testing.T) {
 func TestTargetGroupOfFunction(t *testing.T) {
 	t.Parallel()
 	c := awstest.Clients(t)
-	made := create(t, newTargetGroup(c), modules.Row{"target_group_name": text("function"), "target_type": text("lambda")})
+	made := create(t, newTargetGroup(c),
+		modules.Row{"target_group_name": text("function"), "target_type": text("lambda")})
 	rows, err := awstest.Get(t.Context(), newTargetGroup(c), west, []modules.Row{made})
-	if err != nil || len(rows) != 1 || !rows[0]["protocol"].IsNull() || !rows[0]["port"].IsNull() || !rows[0]["vpc"].IsNull() {
+	if err != nil || len(rows) != 1 || !rows[0]["protocol"].IsNull() || !rows[0]["port"].IsNull() ||
+		!rows[0]["vpc"].IsNull() {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }
@@ -211,7 +221,8 @@ func TestListenerLifecycle(t *testing.T) {
 	one, two := group(t, c, "one", "HTTP", 80), group(t, c, "two", "HTTP", 81)
 	redirect := document(t, `[{"Type":"redirect","RedirectConfig":{"Protocol":"HTTPS","Port":"443","StatusCode":"HTTP_301"}}]`)
 	fixed := document(t, `[{"Type":"fixed-response","FixedResponseConfig":{"StatusCode":"404","ContentType":"text/plain","MessageBody":"no"}}]`)
-	weighted := document(t, `[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"`+one["target_group_arn"].String()+`","Weight":3},{"TargetGroupArn":"`+two["target_group_arn"].String()+`"}]}}]`)
+	weighted := document(t, `[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"`+
+		one["target_group_arn"].String()+`","Weight":3},{"TargetGroupArn":"`+two["target_group_arn"].String()+`"}]}}]`)
 	r := newListener(c)
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: r, Scope: west,
@@ -225,13 +236,16 @@ func TestListenerLifecycle(t *testing.T) {
 			"target_group_id": {two["target_group_arn"]},
 			"tags":            tags,
 		},
-		Elsewhere: []string{"protocol", "action_type", "default_actions", "ssl_policy", "certificate_id", "alpn_policy"},
-		Calls:     map[string]int{"tags": 2},
+		Elsewhere: []string{"protocol", "action_type", "default_actions", "ssl_policy", "certificate_id",
+			"alpn_policy"},
+		Calls: map[string]int{"tags": 2},
 	})
 
 	// What it does, and the protocol with what belongs to it.
 	ctx, permit := t.Context(), awstest.Permit()
-	certs, err := aws.Client(ctx, c.Permitted(permit), west, func(cfg awssdk.Config) *acm.Client { return acm.NewFromConfig(cfg) })
+	certs, err := aws.Client(ctx, c.Permitted(permit), west, func(cfg awssdk.Config) *acm.Client {
+		return acm.NewFromConfig(cfg)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +263,8 @@ func TestListenerLifecycle(t *testing.T) {
 		{"action_type": text("fixed-response"), "default_actions": fixed},
 		{"action_type": text("forward"), "default_actions": weighted},
 		{"action_type": text("forward"), "default_actions": modules.Null, "target_group_id": one["target_group_arn"]},
-		{"protocol": text("HTTPS"), "certificate_id": text(*cert.CertificateArn), "ssl_policy": text("ELBSecurityPolicy-TLS13-1-2-2021-06")},
+		{"protocol": text("HTTPS"), "certificate_id": text(*cert.CertificateArn),
+			"ssl_policy": text("ELBSecurityPolicy-TLS13-1-2-2021-06")},
 	} {
 		rows, err := awstest.Get(ctx, r, west, []modules.Row{made})
 		if err != nil || len(rows) != 1 {
@@ -274,7 +289,8 @@ func TestListenerLifecycle(t *testing.T) {
 			}
 		}
 	}
-	want["target_group_id"], want["default_actions"] = modules.Null, document(t, `[{"Type":"forward","Targetgroup":"x"}]`)
+	want["target_group_id"], want["default_actions"] = modules.Null,
+		document(t, `[{"Type":"forward","Targetgroup":"x"}]`)
 	if _, err := awstest.Create(ctx, r, permit, west, want, "bad"); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
 	}
@@ -290,7 +306,8 @@ func TestGatewayListener(t *testing.T) {
 		"action_type": text("forward"), "target_group_id": g["target_group_arn"],
 	})
 	rows, err := awstest.Get(t.Context(), newListener(c), west, []modules.Row{made})
-	if err != nil || len(rows) != 1 || rows[0]["protocol"].String() != "GENEVE" || rows[0]["port"].String() != strconv.Itoa(genevePort) {
+	if err != nil || len(rows) != 1 || rows[0]["protocol"].String() != "GENEVE" ||
+		rows[0]["port"].String() != strconv.Itoa(genevePort) {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }
@@ -301,10 +318,14 @@ func TestActions(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_301"}}]`, `[{"Type":"redirect","Order":1,"RedirectConfig":{"StatusCode":"HTTP_301","Host":"#{host}","Path":"/#{path}","Port":"#{port}","Protocol":"#{protocol}","Query":"#{query}"}}]`, true},
-		{`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_301"}}]`, `[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_302"}}]`, false},
-		{`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a"}]}}]`, `[{"Type":"forward","TargetGroupArn":"a","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a","Weight":1}],"TargetGroupStickinessConfig":{"Enabled":false}}}]`, true},
-		{`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a"},{"TargetGroupArn":"b"}]}}]`, `[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a","Weight":1},{"TargetGroupArn":"b","Weight":2}]}}]`, false},
+		{`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_301"}}]`,
+			`[{"Type":"redirect","Order":1,"RedirectConfig":{"StatusCode":"HTTP_301","Host":"#{host}","Path":"/#{path}","Port":"#{port}","Protocol":"#{protocol}","Query":"#{query}"}}]`, true},
+		{`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_301"}}]`,
+			`[{"Type":"redirect","RedirectConfig":{"StatusCode":"HTTP_302"}}]`, false},
+		{`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a"}]}}]`,
+			`[{"Type":"forward","TargetGroupArn":"a","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a","Weight":1}],"TargetGroupStickinessConfig":{"Enabled":false}}}]`, true},
+		{`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a"},{"TargetGroupArn":"b"}]}}]`,
+			`[{"Type":"forward","ForwardConfig":{"TargetGroups":[{"TargetGroupArn":"a","Weight":1},{"TargetGroupArn":"b","Weight":2}]}}]`, false},
 		{
 			`[{"Type":"authenticate-oidc","Order":1,"AuthenticateOidcConfig":{"Issuer":"i"}},{"Type":"forward","Order":2,"TargetGroupArn":"a"}]`,
 			`[{"Type":"authenticate-oidc","Order":1,"AuthenticateOidcConfig":{"Issuer":"i","Scope":"openid","SessionTimeout":604800,"SessionCookieName":"AWSELBAuthSessionCookie","OnUnauthenticatedRequest":"authenticate"}},{"Type":"forward","Order":2,"TargetGroupArn":"a"}]`, true,

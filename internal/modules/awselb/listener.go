@@ -28,26 +28,41 @@ func newListener(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			arn("listener_arn", "ListenerArn"),
-			declare.Ref("load_balancer_id", "LoadBalancerArn", "load_balancer", "load_balancer_arn", "The load balancer it is of.").
+			declare.Ref("load_balancer_id", "LoadBalancerArn", "load_balancer", "load_balancer_arn",
+				"The load balancer it is of.").
 				Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
 			declare.Integer("port", "Port", "The port. 6081 of gateway load balancers.").Required().Between(1, 65535),
-			declare.Text("protocol", "Protocol", "The protocol: HTTP or HTTPS of application, TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC of network, GENEVE of gateway load balancers.").
+			declare.Text("protocol", "Protocol",
+				"The protocol: HTTP or HTTPS of application, TCP, TLS, UDP, TCP_UDP, QUIC or TCP_QUIC of network, "+
+					"GENEVE of gateway load balancers.").
 				Required().OneOf("HTTP", "HTTPS", "TCP", "TLS", "UDP", "TCP_UDP", "GENEVE", "QUIC", "TCP_QUIC"),
-			declare.Text("action_type", "", "What is done with requests that no rule is about: the type of the last of the default actions. Default forward.").
+			declare.Text("action_type", "",
+				"What is done with requests that no rule is about: the type of the last of the default actions. "+
+					"Default forward.").
 				Default("'forward'").OneOf("forward", "redirect", "fixed-response"),
-			declare.Ref("target_group_id", "", "target_group", "target_group_arn", "The target group they are forwarded to. NULL where default_actions say something else (in IaSQL it was required)."),
-			declare.JSON("default_actions", "", `What else is done, in the words of the API, such as [{"Type": "redirect", "RedirectConfig": {"Protocol": "HTTPS", "Port": "443", "StatusCode": "HTTP_301"}}]; members that are left out have AWS's defaults. `+
-				`Actions of type authenticate-oidc keep the client secret they have; it cannot be set here.`).Same(sameActions).
+			declare.Ref("target_group_id", "", "target_group", "target_group_arn",
+				"The target group they are forwarded to. NULL where default_actions say something else (in IaSQL it "+
+					"was required)."),
+			declare.JSON("default_actions", "",
+				`What else is done, in the words of the API, such as [{"Type": "redirect", "RedirectConfig": {"Protocol": "HTTPS", "Port": "443", "StatusCode": "HTTP_301"}}]; members that are left out have AWS's defaults. `+
+					`Actions of type authenticate-oidc keep the client secret they have; it cannot be set here.`).Same(
+				sameActions).
 				// A secret has no place in a column that can be read.
 				Check(`jsonb_typeof(default_actions) = 'array' AND default_actions -> -1 ->> 'Type' = action_type AND NOT jsonb_path_exists(default_actions, '$[*].AuthenticateOidcConfig.ClientSecret')`),
-			declare.Text("ssl_policy", "SslPolicy", "Which TLS versions and ciphers are spoken, such as ELBSecurityPolicy-TLS13-1-2-2021-06; AWS's default if left out. NULL without TLS.").OptionalComputed(),
-			declare.Ref("certificate_id", "Certificates[0].CertificateArn", "certificate", "arn", "The certificate; required for HTTPS and TLS."),
-			declare.Text("alpn_policy", "AlpnPolicy[0]", "Which versions of HTTP are negotiated, of TLS listeners. NULL: none.").
-				OneOf("HTTP1Only", "HTTP2Only", "HTTP2Optional", "HTTP2Preferred").As(unlessNone).Unset(modules.Text(none)),
+			declare.Text("ssl_policy", "SslPolicy",
+				"Which TLS versions and ciphers are spoken, such as ELBSecurityPolicy-TLS13-1-2-2021-06; AWS's "+
+					"default if left out. NULL without TLS.").OptionalComputed(),
+			declare.Ref("certificate_id", "Certificates[0].CertificateArn", "certificate", "arn",
+				"The certificate; required for HTTPS and TLS."),
+			declare.Text("alpn_policy", "AlpnPolicy[0]",
+				"Which versions of HTTP are negotiated, of TLS listeners. NULL: none.").
+				OneOf("HTTP1Only", "HTTP2Only", "HTTP2Optional",
+					"HTTP2Preferred").As(unlessNone).Unset(modules.Text(none)),
 			tagged("listener_arn"),
 		},
 		Checks: []string{
-			"(target_group_id IS NULL) <> (default_actions IS NULL) AND (target_group_id IS NULL OR action_type = 'forward')",
+			"(target_group_id IS NULL) <> (default_actions IS NULL) AND (target_group_id IS NULL OR action_type = " +
+				"'forward')",
 			fmt.Sprintf("protocol <> 'GENEVE' OR port = %d", genevePort),
 		},
 		Uniques: [][]string{{"load_balancer_id", "port"}},
@@ -57,27 +72,33 @@ func newListener(c *aws.Clients) *declare.Resource {
 		// They can only be listed by load balancer.
 		Kind: "listener/",
 		EventMappings: modules.EventMappings("elasticloadbalancing.amazonaws.com",
-			modules.Request("listenerArn", "ModifyListenerAttributes", "AddListenerCertificates", "RemoveListenerCertificates"),
+			modules.Request("listenerArn", "ModifyListenerAttributes", "AddListenerCertificates",
+				"RemoveListenerCertificates"),
 		),
-		List: declare.Pages(elb.NewDescribeListenersPaginator, "Listeners", declare.With(&elb.DescribeListenersInput{PageSize: awssdk.Int32(pageSize)})).
+		List: declare.Pages(elb.NewDescribeListenersPaginator, "Listeners",
+			declare.With(&elb.DescribeListenersInput{PageSize: awssdk.Int32(pageSize)})).
 			Within(loadBalancers(), "LoadBalancerArn", "LoadBalancerArn"),
-		Get: declare.Batch(declare.Call((*elb.Client).DescribeListeners), "ListenerArns", "listener_arn", mostNames, "Listeners"),
+		Get: declare.Batch(declare.Call((*elb.Client).DescribeListeners), "ListenerArns", "listener_arn", mostNames,
+			"Listeners"),
 		Row: func(_ context.Context, _ *declare.Step, l *elbtypes.Listener, row modules.Row) error {
 			if l.Protocol == "" {
 				row["port"], row["protocol"] = modules.Int(genevePort), modules.NonEmpty(elbtypes.ProtocolEnumGeneve)
 			}
 			return setActions(row, l.DefaultActions)
 		},
-		Create: declare.Call((*elb.Client).CreateListener, declare.Answer("Listeners[0]"), declare.Edit(func(_ context.Context, s *declare.Step, in *elb.CreateListenerInput) (err error) {
-			if in.Protocol == elbtypes.ProtocolEnumGeneve {
-				in.Port, in.Protocol = nil, ""
-			}
-			in.DefaultActions, err = actionsOf(s.Want)
-			return err
-		})),
+		Create: declare.Call((*elb.Client).CreateListener, declare.Answer("Listeners[0]"),
+			declare.Edit(func(_ context.Context, s *declare.Step, in *elb.CreateListenerInput) (err error) {
+				if in.Protocol == elbtypes.ProtocolEnumGeneve {
+					in.Port, in.Protocol = nil, ""
+				}
+				in.DefaultActions, err = actionsOf(s.Want)
+				return err
+			})),
 		CreateBy: createListener,
-		Updates: []declare.Update{declare.Modify(declare.Call((*elb.Client).ModifyListener, declare.Edit(modifyListener)),
-			"port", "protocol", "action_type", "target_group_id", "default_actions", "ssl_policy", "certificate_id", "alpn_policy")},
+		Updates: []declare.Update{declare.Modify(declare.Call((*elb.Client).ModifyListener,
+			declare.Edit(modifyListener)),
+			"port", "protocol", "action_type", "target_group_id", "default_actions", "ssl_policy", "certificate_id",
+			"alpn_policy")},
 		Delete: declare.Call((*elb.Client).DeleteListener), // with its rules
 	})
 }
@@ -121,7 +142,8 @@ func createListener(ctx context.Context, s *declare.Step) (modules.Row, error) {
 	if s.Want["protocol"].String() == string(elbtypes.ProtocolEnumGeneve) {
 		port = nil
 	}
-	search := aws.Pages(ctx, elb.NewDescribeListenersPaginator(declare.ClientOf[*elb.Client](s), &elb.DescribeListenersInput{LoadBalancerArn: balancer.Ptr(), PageSize: awssdk.Int32(pageSize)}),
+	search := aws.Pages(ctx, elb.NewDescribeListenersPaginator(declare.ClientOf[*elb.Client](s),
+		&elb.DescribeListenersInput{LoadBalancerArn: balancer.Ptr(), PageSize: awssdk.Int32(pageSize)}),
 		func(out *elb.DescribeListenersOutput) error {
 			for _, l := range out.Listeners {
 				if awssdk.ToInt32(l.Port) == awssdk.ToInt32(port) {

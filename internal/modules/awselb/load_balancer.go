@@ -35,30 +35,48 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			arn("load_balancer_arn", "LoadBalancerArn"),
-			declare.Text("load_balancer_name", "LoadBalancerName", "Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").In("Name").
-				Required().CreateOnly().Check(`load_balancer_name ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$' AND load_balancer_name NOT LIKE 'internal-%'`),
-			declare.Text("load_balancer_type", "Type", "application (HTTP), network (TCP, UDP, TLS) or gateway (appliances). Default application.").
+			declare.Text("load_balancer_name", "LoadBalancerName",
+				"Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").In("Name").
+				Required().CreateOnly().Check(
+				`load_balancer_name ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$' AND load_balancer_name NOT LIKE 'internal-%'`),
+			declare.Text("load_balancer_type", "Type",
+				"application (HTTP), network (TCP, UDP, TLS) or gateway (appliances). Default application.").
 				Default("'application'").CreateOnly().OneOf("application", "network", "gateway"),
-			declare.Text("scheme", "Scheme", "Whether it has public addresses; internet-facing if left out. NULL of a gateway load balancer (in IaSQL it was required).").
+			declare.Text("scheme", "Scheme",
+				"Whether it has public addresses; internet-facing if left out. NULL of a gateway load balancer (in "+
+					"IaSQL it was required).").
 				CreateOnly().OptionalComputed().OneOf("internet-facing", "internal"),
-			declare.Texts("subnets", "AvailabilityZones[].SubnetId", "The ids of the subnets it is in, such as subnet-0a1b2c3d, one in each availability zone; an application load balancer needs two. Ids, since AWS creates none without subnets.").
+			declare.Texts("subnets", "AvailabilityZones[].SubnetId",
+				"The ids of the subnets it is in, such as subnet-0a1b2c3d, one in each availability zone; an "+
+					"application load balancer needs two. Ids, since AWS creates none without subnets.").
 				In("Subnets").Required().Unordered().Check("cardinality(subnets) > 0"),
-			declare.Text("ip_address_type", "IpAddressType", "Which addresses clients use. Default ipv4.").Default("'ipv4'").OneOf("ipv4", "dualstack", "dualstack-without-public-ipv4"),
-			declare.Bool("has_security_groups", "", "Whether it has security groups, those in load_balancer_security_groups. Application load balancers have, gateway load balancers have not; of a network load balancer it has to be said at its creation, and is false if left out.").
+			declare.Text("ip_address_type", "IpAddressType",
+				"Which addresses clients use. Default ipv4.").Default("'ipv4'").OneOf("ipv4", "dualstack",
+				"dualstack-without-public-ipv4"),
+			declare.Bool("has_security_groups", "",
+				"Whether it has security groups, those in load_balancer_security_groups. Application load balancers "+
+					"have, gateway load balancers have not; of a network load balancer it has to be said at its "+
+					"creation, and is false if left out.").
 				CreateOnly().OptionalComputed(),
-			declare.Text("customer_owned_ipv4_pool", "CustomerOwnedIpv4Pool", "The id of the customer-owned address pool, on Outposts.").CreateOnly(),
-			attributes(declare.Call((*elb.Client).DescribeLoadBalancerAttributes), `Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
+			declare.Text("customer_owned_ipv4_pool", "CustomerOwnedIpv4Pool",
+				"The id of the customer-owned address pool, on Outposts.").CreateOnly(),
+			attributes(declare.Call((*elb.Client).DescribeLoadBalancerAttributes),
+				`Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
 			declare.Text("dns_name", "DNSName", "The name by which clients reach it.").Computed(),
-			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId", "The hosted zone of dns_name, for alias records.").Computed(),
+			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId",
+				"The hosted zone of dns_name, for alias records.").Computed(),
 			declare.Time("created_time", "CreatedTime", "When it was created.").Incarnation(),
 			declare.Text("state", "State.Code", "provisioning, active, active_impaired or failed.").Computed(),
-			declare.Text("state_reason", "State.Reason", "Why it is in that state, if AWS says so.").Computed().Since(3),
-			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName", "The availability zones of its subnets.").Computed().Unordered(),
+			declare.Text("state_reason", "State.Reason",
+				"Why it is in that state, if AWS says so.").Computed().Since(3),
+			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName",
+				"The availability zones of its subnets.").Computed().Unordered(),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Computed(),
 			tagged("load_balancer_arn"),
 		},
 		Checks: []string{
-			"NOT (load_balancer_type = 'application' AND has_security_groups IS FALSE OR load_balancer_type = 'gateway' AND has_security_groups)",
+			"NOT (load_balancer_type = 'application' AND has_security_groups IS FALSE OR load_balancer_type = " +
+				"'gateway' AND has_security_groups)",
 		},
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "load_balancer_name"}},
 		DestroyBeforeCreate: true,
@@ -70,21 +88,25 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		List: loadBalancers(),
 		Get:  declare.Named("LoadBalancerArns", mostNames),
 		Row: func(_ context.Context, _ *declare.Step, b *elbtypes.LoadBalancer, row modules.Row) error {
-			row["has_security_groups"] = modules.Bool(b.Type == elbtypes.LoadBalancerTypeEnumApplication || len(b.SecurityGroups) > 0)
+			row["has_security_groups"] = modules.Bool(b.Type == elbtypes.LoadBalancerTypeEnumApplication ||
+				len(b.SecurityGroups) > 0)
 			return nil
 		},
-		Create:   declare.Call((*elb.Client).CreateLoadBalancer, declare.Answer("LoadBalancers[0]"), declare.Edit(firstGroup)),
+		Create: declare.Call((*elb.Client).CreateLoadBalancer, declare.Answer("LoadBalancers[0]"),
+			declare.Edit(firstGroup)),
 		CreateBy: createLoadBalancer,
 		Updates: []declare.Update{
 			declare.Modify(declare.Call((*elb.Client).SetIpAddressType), "ip_address_type"),
 			declare.Modify(declare.Call((*elb.Client).SetSubnets), "subnets"),
-			declare.Modify(declare.Call((*elb.Client).ModifyLoadBalancerAttributes, declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyLoadBalancerAttributesInput) error {
-				keys, values := changes(s.Have["attributes"], s.Want["attributes"])
-				for _, key := range keys {
-					in.Attributes = append(in.Attributes, elbtypes.LoadBalancerAttribute{Key: &key, Value: awssdk.String(values[key])})
-				}
-				return nil
-			})), "attributes"),
+			declare.Modify(declare.Call((*elb.Client).ModifyLoadBalancerAttributes,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyLoadBalancerAttributesInput) error {
+					keys, values := changes(s.Have["attributes"], s.Want["attributes"])
+					for _, key := range keys {
+						in.Attributes = append(in.Attributes,
+							elbtypes.LoadBalancerAttribute{Key: &key, Value: awssdk.String(values[key])})
+					}
+					return nil
+				})), "attributes"),
 		},
 		Delete:  declare.Call((*elb.Client).DeleteLoadBalancer), // which is not shown from then on
 		Forming: declare.In("state", string(elbtypes.LoadBalancerStateEnumProvisioning)),
@@ -94,7 +116,8 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 
 // loadBalancers lists the load balancers.
 func loadBalancers() *declare.Listing {
-	return declare.Pages(elb.NewDescribeLoadBalancersPaginator, "LoadBalancers", declare.With(&elb.DescribeLoadBalancersInput{PageSize: awssdk.Int32(pageSize)}))
+	return declare.Pages(elb.NewDescribeLoadBalancersPaginator, "LoadBalancers",
+		declare.With(&elb.DescribeLoadBalancersInput{PageSize: awssdk.Int32(pageSize)}))
 }
 
 // createLoadBalancer creates a load balancer, or takes over the one of that name.
@@ -102,7 +125,8 @@ func loadBalancers() *declare.Listing {
 func createLoadBalancer(ctx context.Context, s *declare.Step) (modules.Row, error) {
 	row, err := s.Create(ctx)
 	if aws.HasCode(err, "DuplicateLoadBalancerName") {
-		there, failure := declare.ClientOf[*elb.Client](s).DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{Names: []string{s.Want["load_balancer_name"].String()}})
+		there, failure := declare.ClientOf[*elb.Client](s).DescribeLoadBalancers(ctx,
+			&elb.DescribeLoadBalancersInput{Names: []string{s.Want["load_balancer_name"].String()}})
 		if failure == nil && len(there.LoadBalancers) == 1 && isWanted(there.LoadBalancers[0], s.Want) {
 			return modules.Row{"load_balancer_arn": modules.TextPtr(there.LoadBalancers[0].LoadBalancerArn)}, nil
 		}
@@ -115,7 +139,8 @@ func createLoadBalancer(ctx context.Context, s *declare.Step) (modules.Row, erro
 // is not.
 func isWanted(b elbtypes.LoadBalancer, want modules.Row) bool {
 	scheme := want["scheme"]
-	return string(b.Type) == want["load_balancer_type"].String() && (scheme.IsNull() || string(b.Scheme) == scheme.String()) &&
+	return string(b.Type) == want["load_balancer_type"].String() &&
+		(scheme.IsNull() || string(b.Scheme) == scheme.String()) &&
 		awssdk.ToString(b.CustomerOwnedIpv4Pool) == want["customer_owned_ipv4_pool"].String()
 }
 

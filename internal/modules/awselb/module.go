@@ -30,9 +30,10 @@ const (
 // Module returns the module aws_elb, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name:         "aws_elb",
-		Version:      3,
-		Doc:          "Elastic Load Balancing: application, network and gateway load balancers, their listeners and target groups.",
+		Name:    "aws_elb",
+		Version: 3,
+		Doc: "Elastic Load Balancing: application, network and gateway load balancers, their listeners and " +
+			"target groups.",
 		Dependencies: []string{"aws_acm", "aws_security_group", "aws_vpc"},
 		Resources:    []modules.Resource{newTargetGroup(c), newLoadBalancer(c), newSecurityGroups(c), newListener(c)},
 	}
@@ -40,19 +41,22 @@ func Module(c *aws.Clients) *modules.Module {
 
 // arn declares the identity, by which calls name an object in singular.
 func arn(column, member string) declare.Column {
-	return declare.ID(column, member, "Its Amazon Resource Name (ARN); NULL until it is created.").In(member, "ResourceArns[0]")
+	return declare.ID(column, member, "Its Amazon Resource Name (ARN); NULL until it is created.").In(member,
+		"ResourceArns[0]")
 }
 
 // tagged declares the column tags of objects that are named by a column.
 func tagged(column string) declare.Column {
 	return declare.Tags("", (*elb.Client).AddTags, (*elb.Client).RemoveTags).
-		TagsInBulk(declare.Call((*elb.Client).DescribeTags), "ResourceArns", mostNames, column, "TagDescriptions", "ResourceArn", "Tags")
+		TagsInBulk(declare.Call((*elb.Client).DescribeTags), "ResourceArns", mostNames, column, "TagDescriptions",
+			"ResourceArn", "Tags")
 }
 
 // attributes declares the column attributes: the API's own keys, of which AWS
 // adds new ones every year. AWS returns all of them, users say some.
 func attributes(read *declare.Op, doc string) declare.Column {
-	return declare.JSON("attributes", "Attributes", doc+" Attributes that are left out stay as they are.").From(read).As(declare.Pairs).
+	return declare.JSON("attributes", "Attributes",
+		doc+" Attributes that are left out stay as they are.").From(read).As(declare.Pairs).
 		OptionalComputed().EmptyIsNull().Same(sameShared).
 		Check(`jsonb_typeof(attributes) = 'object' AND NOT jsonb_path_exists(attributes, 'strict $.* ? (@.type() != "string")', '{}', true)`)
 }

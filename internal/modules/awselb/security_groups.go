@@ -18,19 +18,25 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 		Clients: c,
 		Description: aws.DescribeGroups("load_balancer_security_groups",
 			"The security groups of load balancers. A load balancer that has no other has the default group of its VPC.",
-			modules.Column{Name: "load_balancer_id", References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn"}, Doc: "The load balancer."},
-			modules.EventMappings("elasticloadbalancing.amazonaws.com", modules.Request("loadBalancerArn", "SetSecurityGroups"))...),
+			modules.Column{Name: "load_balancer_id",
+				References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn"},
+				Doc:        "The load balancer."},
+			modules.EventMappings("elasticloadbalancing.amazonaws.com",
+				modules.Request("loadBalancerArn", "SetSecurityGroups"))...),
 		Owner:  "load_balancer_id",
 		Member: aws.GroupColumn,
-		Lists: declare.Lists(newLoadBalancer(c).Resource, declare.Identity("load_balancer_arn"), func(b *elbtypes.LoadBalancer) aws.MemberList {
-			return aws.MemberList{Owner: awssdk.ToString(b.LoadBalancerArn), VPC: awssdk.ToString(b.VpcId), Members: b.SecurityGroups}
-		}),
+		Lists: declare.Lists(newLoadBalancer(c).Resource, declare.Identity("load_balancer_arn"),
+			func(b *elbtypes.LoadBalancer) aws.MemberList {
+				return aws.MemberList{Owner: awssdk.ToString(b.LoadBalancerArn), VPC: awssdk.ToString(b.VpcId),
+					Members: b.SecurityGroups}
+			}),
 		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, elb.NewFromConfig)
 			if err != nil {
 				return err
 			}
-			_, err = client.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: &have.Owner, SecurityGroups: want})
+			_, err = client.SetSecurityGroups(ctx,
+				&elb.SetSecurityGroupsInput{LoadBalancerArn: &have.Owner, SecurityGroups: want})
 			return err
 		},
 		Standard: func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {

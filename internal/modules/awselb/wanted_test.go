@@ -13,7 +13,8 @@ import (
 func TestPredecessorIsNotTakenOver(t *testing.T) {
 	t.Parallel()
 	want := modules.Row{"load_balancer_type": modules.Text("application"), "scheme": modules.Text("internal")}
-	was := elbtypes.LoadBalancer{Type: elbtypes.LoadBalancerTypeEnumApplication, Scheme: elbtypes.LoadBalancerSchemeEnumInternetFacing}
+	was := elbtypes.LoadBalancer{Type: elbtypes.LoadBalancerTypeEnumApplication,
+		Scheme: elbtypes.LoadBalancerSchemeEnumInternetFacing}
 	if isWanted(was, want) {
 		t.Error("the predecessor is taken over")
 	}

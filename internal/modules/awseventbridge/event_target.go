@@ -27,38 +27,62 @@ type target struct {
 func newTarget(c *aws.Clients) *declare.Resource {
 	in := func(c declare.Column) declare.Column { return c.In("Targets[0]." + c.Member()) }
 	parameters := func(name, member, doc string, same func(a, b string) bool) declare.Column {
-		return in(declare.JSON(name, member, doc+", in the API's words.").Check("jsonb_typeof(" + name + ") = 'object'").Same(same))
+		return in(declare.JSON(name, member, doc+", in the API's words.").Check("jsonb_typeof(" + name +
+			") = 'object'").Same(same))
 	}
-	put := declare.Call((*eventbridge.Client).PutTargets, declare.Edit(ofRule), declare.Checked(func(out *eventbridge.PutTargetsOutput) error {
-		if len(out.FailedEntries) == 0 {
-			return nil
-		}
-		return aws.ErrorOf(awssdk.ToString(out.FailedEntries[0].ErrorCode), awssdk.ToString(out.FailedEntries[0].ErrorMessage))
-	}))
+	put := declare.Call((*eventbridge.Client).PutTargets, declare.Edit(ofRule),
+		declare.Checked(func(out *eventbridge.PutTargetsOutput) error {
+			if len(out.FailedEntries) == 0 {
+				return nil
+			}
+			return aws.ErrorOf(awssdk.ToString(out.FailedEntries[0].ErrorCode),
+				awssdk.ToString(out.FailedEntries[0].ErrorMessage))
+		}))
 	return declare.New(c, declare.Table[target]{
 		Name:    "event_target",
 		Doc:     "What rules send events to: up to five targets a rule.",
 		Service: declare.Service(eventbridge.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Ref("rule_id", "RuleARN", "event_rule", "arn", "The rule that it is of.").Part(modules.PartFirst, "").Required().Identity().CreateOnly(),
-			in(declare.Name("target_id", "Id", "What it is called, up to 64 letters, digits and _.-; unique in its rule.").Matches(`^[A-Za-z0-9_.-]+$`).Length(1, 64)),
+			declare.Ref("rule_id", "RuleARN", "event_rule", "arn", "The rule that it is of.").Part(modules.PartFirst,
+				"").Required().Identity().CreateOnly(),
+			in(declare.Name("target_id", "Id",
+				"What it is called, up to 64 letters, digits and _.-; unique in its rule.").Matches(
+				`^[A-Za-z0-9_.-]+$`).Length(1, 64)),
 			in(declare.Text("arn", "Arn", "The ARN of the function, queue, topic, stream, state machine or whatever it is.").Required().Length(1, 1600)),
-			in(declare.Role("role_name", "RoleArn", "The role by which events are sent, which has to trust events.amazonaws.com; needed for streams, state machines and others that have no policy of their own.").WithARN(2)),
-			in(declare.Text("input", "Input", "What is sent in place of the event: a JSON text, up to 8192 characters.").Length(1, 8192)),
-			in(declare.Text("input_path", "InputPath", "Which part of the event is sent, such as $.detail.").Length(1, 256)),
-			parameters("input_transformer", "InputTransformer", `What is sent, made from parts of the event: {"InputPathsMap": {"id": "$.detail.id"}, "InputTemplate": "<id>"}`, declare.Alike[ebtypes.InputTransformer](nil)),
-			in(declare.Text("dead_letter_arn", "DeadLetterConfig.Arn", "The ARN of the SQS queue that gets the events that cannot be delivered.").Length(1, 1600)),
-			in(declare.Integer("maximum_retry_attempts", "RetryPolicy.MaximumRetryAttempts", "How often sending is tried again, from 0 to 185. NULL: 185.").Between(0, 185)),
-			in(declare.Integer("maximum_event_age_in_seconds", "RetryPolicy.MaximumEventAgeInSeconds", "For how many seconds sending is tried again, from 60 to 86400. NULL: 86400.").Between(60, 86400)),
-			in(declare.Text("message_group_id", "SqsParameters.MessageGroupId", "The message group, of a FIFO queue.").Length(1, 100)),
-			in(declare.Text("partition_key_path", "KinesisParameters.PartitionKeyPath", "Which part of the event is the partition key, of a stream. NULL: the event's id.").Length(1, 256)),
-			parameters("ecs_parameters", "EcsParameters", "Which task is run how, of an ECS cluster", declare.Alike[ebtypes.EcsParameters](nil)),
-			parameters("batch_parameters", "BatchParameters", "Which job is submitted how, of a Batch job queue", declare.Alike[ebtypes.BatchParameters](nil)),
-			parameters("http_parameters", "HttpParameters", "The headers and parameters, of an API", declare.Alike[ebtypes.HttpParameters](nil)),
-			parameters("run_command_parameters", "RunCommandParameters", "On which instances it runs, of a command of Systems Manager", declare.Alike[ebtypes.RunCommandParameters](nil)),
-			parameters("redshift_data_parameters", "RedshiftDataParameters", "Which statement is run, of a Redshift cluster", declare.Alike[ebtypes.RedshiftDataParameters](nil)),
-			parameters("sage_maker_pipeline_parameters", "SageMakerPipelineParameters", "The parameters, of a SageMaker pipeline", declare.Alike[ebtypes.SageMakerPipelineParameters](nil)),
-			parameters("app_sync_parameters", "AppSyncParameters", "The operation, of an AppSync API", declare.Alike[ebtypes.AppSyncParameters](nil)),
+			in(declare.Role("role_name", "RoleArn",
+				"The role by which events are sent, which has to trust events.amazonaws.com; needed for streams, "+
+					"state machines and others that have no policy of their own.").WithARN(2)),
+			in(declare.Text("input", "Input",
+				"What is sent in place of the event: a JSON text, up to 8192 characters.").Length(1, 8192)),
+			in(declare.Text("input_path", "InputPath", "Which part of the event is sent, such as $.detail.").Length(1,
+				256)),
+			parameters("input_transformer", "InputTransformer",
+				`What is sent, made from parts of the event: {"InputPathsMap": {"id": "$.detail.id"}, "InputTemplate": "<id>"}`, declare.Alike[ebtypes.InputTransformer](nil)),
+			in(declare.Text("dead_letter_arn", "DeadLetterConfig.Arn",
+				"The ARN of the SQS queue that gets the events that cannot be delivered.").Length(1, 1600)),
+			in(declare.Integer("maximum_retry_attempts", "RetryPolicy.MaximumRetryAttempts",
+				"How often sending is tried again, from 0 to 185. NULL: 185.").Between(0, 185)),
+			in(declare.Integer("maximum_event_age_in_seconds", "RetryPolicy.MaximumEventAgeInSeconds",
+				"For how many seconds sending is tried again, from 60 to 86400. NULL: 86400.").Between(60, 86400)),
+			in(declare.Text("message_group_id", "SqsParameters.MessageGroupId",
+				"The message group, of a FIFO queue.").Length(1, 100)),
+			in(declare.Text("partition_key_path", "KinesisParameters.PartitionKeyPath",
+				"Which part of the event is the partition key, of a stream. NULL: the event's id.").Length(1, 256)),
+			parameters("ecs_parameters", "EcsParameters", "Which task is run how, of an ECS cluster",
+				declare.Alike[ebtypes.EcsParameters](nil)),
+			parameters("batch_parameters", "BatchParameters", "Which job is submitted how, of a Batch job queue",
+				declare.Alike[ebtypes.BatchParameters](nil)),
+			parameters("http_parameters", "HttpParameters", "The headers and parameters, of an API",
+				declare.Alike[ebtypes.HttpParameters](nil)),
+			parameters("run_command_parameters", "RunCommandParameters",
+				"On which instances it runs, of a command of Systems Manager",
+				declare.Alike[ebtypes.RunCommandParameters](nil)),
+			parameters("redshift_data_parameters", "RedshiftDataParameters",
+				"Which statement is run, of a Redshift cluster", declare.Alike[ebtypes.RedshiftDataParameters](nil)),
+			parameters("sage_maker_pipeline_parameters", "SageMakerPipelineParameters",
+				"The parameters, of a SageMaker pipeline", declare.Alike[ebtypes.SageMakerPipelineParameters](nil)),
+			parameters("app_sync_parameters", "AppSyncParameters", "The operation, of an AppSync API",
+				declare.Alike[ebtypes.AppSyncParameters](nil)),
 		},
 		Checks:              []string{`num_nonnulls(input, input_path, input_transformer) <= 1`},
 		DestroyBeforeCreate: true,
@@ -113,8 +137,9 @@ func targetsOf(ctx context.Context, s *declare.Step, rules []string) ([]target, 
 	)
 	err := aws.Each(ctx, aws.Breadth, rules, func(ctx context.Context, arn string) error {
 		bus, rule := split(arn)
-		found, err := declare.All[ebtypes.Target](ctx, s, declare.Follow(declare.Call((*eventbridge.Client).ListTargetsByRule,
-			declare.With(&eventbridge.ListTargetsByRuleInput{EventBusName: bus, Rule: rule})), "Targets"))
+		found, err := declare.All[ebtypes.Target](ctx, s,
+			declare.Follow(declare.Call((*eventbridge.Client).ListTargetsByRule,
+				declare.With(&eventbridge.ListTargetsByRuleInput{EventBusName: bus, Rule: rule})), "Targets"))
 		one.Lock()
 		defer one.Unlock()
 		for _, t := range found {
@@ -128,9 +153,11 @@ func targetsOf(ctx context.Context, s *declare.Step, rules []string) ([]target, 
 // remove removes a target. What fails is told in an answer that is a success.
 func remove(ctx context.Context, s *declare.Step) error {
 	bus, rule := split(s.Have["rule_id"].String())
-	out, err := declare.ClientOf[*eventbridge.Client](s).RemoveTargets(ctx, &eventbridge.RemoveTargetsInput{EventBusName: bus, Rule: rule, Ids: []string{s.Have["target_id"].String()}})
+	out, err := declare.ClientOf[*eventbridge.Client](s).RemoveTargets(ctx,
+		&eventbridge.RemoveTargetsInput{EventBusName: bus, Rule: rule, Ids: []string{s.Have["target_id"].String()}})
 	if err != nil || len(out.FailedEntries) == 0 {
 		return err
 	}
-	return aws.ErrorOf(awssdk.ToString(out.FailedEntries[0].ErrorCode), awssdk.ToString(out.FailedEntries[0].ErrorMessage))
+	return aws.ErrorOf(awssdk.ToString(out.FailedEntries[0].ErrorCode),
+		awssdk.ToString(out.FailedEntries[0].ErrorMessage))
 }

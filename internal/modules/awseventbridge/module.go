@@ -14,7 +14,8 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name: "aws_eventbridge", Version: 2, Doc: "Event buses of EventBridge, their rules and targets.",
-		Dependencies: []string{"aws_account", "aws_iam"}, Resources: []modules.Resource{newBus(c), newRule(c), newTarget(c)},
+		Dependencies: []string{"aws_account", "aws_iam"},
+		Resources:    []modules.Resource{newBus(c), newRule(c), newTarget(c)},
 	}
 }
 
@@ -25,7 +26,8 @@ func buses() *declare.Listing {
 
 // rules lists the rules of all event buses.
 func rules() *declare.Listing {
-	return declare.Follow(declare.Call((*eventbridge.Client).ListRules), "Rules").Within(buses(), "Name", "EventBusName")
+	return declare.Follow(declare.Call((*eventbridge.Client).ListRules), "Rules").Within(buses(), "Name",
+		"EventBusName")
 }
 
 // keepManaged keeps what an AWS service has made and uses.

@@ -20,12 +20,14 @@ func TestReplaceSendsAsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, role, pattern := "as-found", "arn:aws:iam::123456789012:role/gone", `{ "source": ["shop"],   "detail": {"price": [1.50]} }`
+	name, role, pattern := "as-found", "arn:aws:iam::123456789012:role/gone",
+		`{ "source": ["shop"],   "detail": {"price": [1.50]} }`
 	if _, err := client.PutRule(ctx, &eventbridge.PutRuleInput{Name: &name, RoleArn: &role, EventPattern: &pattern}); err != nil {
 		t.Fatal(err)
 	}
 	rules := newRule(clients)
-	rows, err := awstest.Get(ctx, rules, scope, []modules.Row{{"event_bus_name": modules.Text("default"), "name": modules.Text(name)}})
+	rows, err := awstest.Get(ctx, rules, scope,
+		[]modules.Row{{"event_bus_name": modules.Text("default"), "name": modules.Text(name)}})
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}

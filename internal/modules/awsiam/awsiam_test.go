@@ -21,7 +21,8 @@ const (
 )
 
 func trust(t *testing.T, service string) modules.Value {
-	return parse(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+service+`"},"Action":"sts:AssumeRole"}]}`)
+	return parse(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"`+service+
+		`"},"Action":"sts:AssumeRole"}]}`)
 }
 
 func inline(action string) string {
@@ -40,7 +41,8 @@ func parse(t *testing.T, text string) modules.Value {
 // policyChanges are changes that roles and users have in common.
 func policyChanges(t *testing.T) map[string][]modules.Value {
 	return map[string][]modules.Value{
-		"attached_policies_arns": {modules.Strings([]string{billing, readOnly}), modules.Strings([]string{billing}), modules.Null},
+		"attached_policies_arns": {modules.Strings([]string{billing, readOnly}), modules.Strings([]string{billing}),
+			modules.Null},
 		"inline_policies": {
 			parse(t, `{"one":`+inline("s3:ListAllMyBuckets")+`,"two":`+inline("s3:Get*")+`}`),
 			parse(t, `{"two":`+inline("s3:Put*")+`}`),
@@ -99,7 +101,8 @@ func TestUserLifecycle(t *testing.T) {
 func TestSamePolicies(t *testing.T) {
 	a := `{"p":{"Statement":[{"Effect":"Allow","Action":["s3:Get*"],"Resource":"*"}]}}`
 	b := `{"p":{"Statement":{"Effect":"Allow","Action":"s3:get*","Resource":["*"]}}}`
-	if !samePolicies(a, b) || samePolicies(a, `{"q":`+inline("s3:Get*")+`}`) || samePolicies(a, `{"p":`+inline("s3:Put*")+`}`) {
+	if !samePolicies(a, b) || samePolicies(a, `{"q":`+inline("s3:Get*")+`}`) ||
+		samePolicies(a, `{"p":`+inline("s3:Put*")+`}`) {
 		t.Error("got the opposite")
 	}
 }
@@ -118,7 +121,8 @@ func TestDeleteRole(t *testing.T) {
 	}
 	for _, profile := range []string{"same", "other"} {
 		row := modules.Row{
-			"role_name": modules.Text("same"), "path": modules.Text("/"), "assume_role_policy_document": trust(t, "ec2.amazonaws.com"),
+			"role_name": modules.Text("same"), "path": modules.Text("/"),
+			"assume_role_policy_document": trust(t, "ec2.amazonaws.com"),
 		}
 		if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err != nil {
 			t.Fatal(err)
@@ -126,7 +130,8 @@ func TestDeleteRole(t *testing.T) {
 		if _, err := c.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: &profile}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &profile, RoleName: awssdk.String("same")})
+		_, err := c.AddRoleToInstanceProfile(ctx,
+			&iam.AddRoleToInstanceProfileInput{InstanceProfileName: &profile, RoleName: awssdk.String("same")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,13 +143,15 @@ func TestDeleteRole(t *testing.T) {
 			t.Errorf("in another profile: got %v, want class %s", err, modules.Dependency)
 		}
 	}
-	linked, err := c.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{AWSServiceName: awssdk.String("autoscaling.amazonaws.com")})
+	linked, err := c.CreateServiceLinkedRole(ctx,
+		&iam.CreateServiceLinkedRoleInput{AWSServiceName: awssdk.String("autoscaling.amazonaws.com")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	journal.Take()
 	err = awstest.Delete(ctx, r, permit, scope, modules.Row{"role_name": modules.TextPtr(linked.Role.RoleName)})
-	if err == nil || modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "service-linked role of autoscaling.amazonaws.com") {
+	if err == nil || modules.ClassOf(err) != modules.Invalid ||
+		!strings.Contains(err.Error(), "service-linked role of autoscaling.amazonaws.com") {
 		t.Errorf("service-linked role: got %v", err)
 	}
 	if calls, _ := journal.Take(); len(calls) > 0 {
@@ -169,11 +176,13 @@ func TestAccessKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := modules.Row{"user_name": modules.Text("owner"), "path": modules.Text("/"), "attached_policies_arns": modules.Strings([]string{readOnly})}
+	owner := modules.Row{"user_name": modules.Text("owner"), "path": modules.Text("/"),
+		"attached_policies_arns": modules.Strings([]string{readOnly})}
 	if _, err := awstest.Create(ctx, users, permit, scope, owner, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := awstest.Update(ctx, users, permit, scope, modules.Row{"user_name": owner["user_name"]}, owner, []string{"attached_policies_arns"}); err != nil {
+	if err := awstest.Update(ctx, users, permit, scope, modules.Row{"user_name": owner["user_name"]}, owner,
+		[]string{"attached_policies_arns"}); err != nil {
 		t.Fatal(err)
 	}
 	made, err := c.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: owner["user_name"].Ptr()})
@@ -181,14 +190,19 @@ func TestAccessKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []modules.Row
-	if err := awstest.List(ctx, r, scope, func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil || len(listed) != 1 {
+	if err := awstest.List(ctx, r, scope, func(rows []modules.Row) error {
+		listed = append(listed, rows...)
+		return nil
+	}); err != nil || len(listed) != 1 {
 		t.Fatalf("listed %v, %v", listed, err)
 	}
 	key := listed[0]
-	if key["access_key_id"].String() != *made.AccessKey.AccessKeyId || key["status"].String() != "Active" || key["user_name"] != owner["user_name"] {
+	if key["access_key_id"].String() != *made.AccessKey.AccessKeyId || key["status"].String() != "Active" ||
+		key["user_name"] != owner["user_name"] {
 		t.Errorf("got %v", key)
 	}
-	if err := awstest.Update(ctx, r, permit, scope, key, modules.Row{"status": modules.Text("Inactive")}, []string{"status"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, key, modules.Row{"status": modules.Text("Inactive")},
+		[]string{"status"}); err != nil {
 		t.Fatal(err)
 	}
 	absent := modules.Row{"access_key_id": modules.Text("AKIANONE"), "user_name": modules.Text("nobody")}
@@ -197,10 +211,12 @@ func TestAccessKey(t *testing.T) {
 		t.Errorf("got %v, %v", rows, err)
 	}
 	// moto deletes users that have keys; AWS refuses (page DeleteUser).
-	if err := awstest.Delete(ctx, users, permit, scope, owner); err == nil || modules.ClassOf(err) != modules.Dependency {
+	if err := awstest.Delete(ctx, users, permit, scope, owner); err == nil ||
+		modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a user with keys: got %v", err)
 	}
-	if rows, err := awstest.Get(ctx, users, scope, []modules.Row{owner}); err != nil || len(rows) != 1 || rows[0]["attached_policies_arns"].IsNull() {
+	if rows, err := awstest.Get(ctx, users, scope, []modules.Row{owner}); err != nil || len(rows) != 1 ||
+		rows[0]["attached_policies_arns"].IsNull() {
 		t.Errorf("after that: got %v, %v", rows, err)
 	}
 	for range 2 {
@@ -216,7 +232,8 @@ func TestAccessKey(t *testing.T) {
 	if _, err := c.AddUserToGroup(ctx, &iam.AddUserToGroupInput{GroupName: group, UserName: owner["user_name"].Ptr()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.CreateLoginProfile(ctx, &iam.CreateLoginProfileInput{UserName: owner["user_name"].Ptr(), Password: awssdk.String("a-Password-1!")}); err != nil {
+	if _, err := c.CreateLoginProfile(ctx,
+		&iam.CreateLoginProfileInput{UserName: owner["user_name"].Ptr(), Password: awssdk.String("a-Password-1!")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := awstest.Delete(ctx, users, permit, scope, owner); err != nil {

@@ -24,8 +24,10 @@ func setPassword(c *aws.Clients) *modules.Function {
 		Right:  "UPDATE",
 		Parameters: []modules.Parameter{
 			{Name: "user_name", Type: modules.TypeText, Names: "user_name", Doc: "The user."},
-			{Name: "password", Type: modules.TypeText, Doc: "The password. The account's password policy holds for it."},
-			{Name: "password_reset_required", Type: modules.TypeBool, Default: "false", Doc: "Whether the user has to choose another one at the first sign-in."},
+			{Name: "password", Type: modules.TypeText,
+				Doc: "The password. The account's password policy holds for it."},
+			{Name: "password_reset_required", Type: modules.TypeBool, Default: "false",
+				Doc: "Whether the user has to choose another one at the first sign-in."},
 		},
 		Returns: []modules.Result{
 			{Name: "status", Type: modules.TypeText, Doc: "OK."},
@@ -36,11 +38,14 @@ func setPassword(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			user, password, reset := args["user_name"].Ptr(), args["password"].Ptr(), args["password_reset_required"].Bool()
-			_, err = client.CreateLoginProfile(ctx, &iam.CreateLoginProfileInput{UserName: user, Password: password, PasswordResetRequired: reset})
+			user, password, reset := args["user_name"].Ptr(), args["password"].Ptr(),
+				args["password_reset_required"].Bool()
+			_, err = client.CreateLoginProfile(ctx,
+				&iam.CreateLoginProfileInput{UserName: user, Password: password, PasswordResetRequired: reset})
 			var exists *iamtypes.EntityAlreadyExistsException
 			if errors.As(err, &exists) {
-				_, err = client.UpdateLoginProfile(ctx, &iam.UpdateLoginProfileInput{UserName: user, Password: password, PasswordResetRequired: &reset})
+				_, err = client.UpdateLoginProfile(ctx,
+					&iam.UpdateLoginProfileInput{UserName: user, Password: password, PasswordResetRequired: &reset})
 			}
 			if err != nil {
 				return nil, err

@@ -22,7 +22,8 @@ const pageSize = 1000
 // The columns that roles and users have in common.
 
 func pathColumn() declare.Column {
-	return declare.Text("path", "Path", "The path in its ARN, which begins and ends with a slash. Default /.").In("Path", "NewPath").
+	return declare.Text("path", "Path",
+		"The path in its ARN, which begins and ends with a slash. Default /.").In("Path", "NewPath").
 		Default("'/'").Check(`path ~ '^/([!-~]+/)?$' AND length(path) <= 512`)
 }
 
@@ -31,7 +32,8 @@ func arnColumn() declare.Column {
 }
 
 func attachedColumn() declare.Column {
-	return declare.Texts("attached_policies_arns", "", "The ARNs of the managed policies attached to it, in any order.").Unordered().EmptyIsNull()
+	return declare.Texts("attached_policies_arns", "",
+		"The ARNs of the managed policies attached to it, in any order.").Unordered().EmptyIsNull()
 }
 
 func inlineColumn() declare.Column {
@@ -90,7 +92,9 @@ func documents(v string) map[string]json.RawMessage {
 // samePolicies reports whether two objects hold the same policies by the same
 // names.
 func samePolicies(a, b string) bool {
-	return maps.EqualFunc(documents(a), documents(b), func(x, y json.RawMessage) bool { return aws.SamePolicy(string(x), string(y)) })
+	return maps.EqualFunc(documents(a), documents(b), func(x, y json.RawMessage) bool {
+		return aws.SamePolicy(string(x), string(y))
+	})
 }
 
 // policies are the calls about the policies of a role or a user, which differ in

@@ -25,23 +25,32 @@ type role struct {
 // CreateRole.
 func newRole(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[role]{
-		Name:       "iam_role",
-		Doc:        "Roles, which services and people take on for what they may do. Deleting a role removes its policies, and the instance profile of the same name that the EC2 console makes with a role.",
+		Name: "iam_role",
+		Doc: "Roles, which services and people take on for what they may do. Deleting a role removes its " +
+			"policies, and the instance profile of the same name that the EC2 console makes with a role.",
 		Service:    service,
 		PerAccount: true,
 		Columns: []declare.Column{
-			declare.Name("role_name", "RoleName", "The role's name, up to 64 letters, digits and _+=,.@-. Names that differ in case alone cannot be in one account.").
+			declare.Name("role_name", "RoleName",
+				"The role's name, up to 64 letters, digits and _+=,.@-. Names that differ in case alone cannot be in "+
+					"one account.").
 				Matches(`^[A-Za-z0-9_+=,.@-]{1,64}$`),
 			pathColumn().CreateOnly(),
 			arnColumn(),
-			declare.JSON("assume_role_policy_document", "AssumeRolePolicyDocument", "Who may take it on: its trust policy.").In("AssumeRolePolicyDocument", "PolicyDocument").
-				As(encoded).Required().Same(aws.SamePolicy).Check(`jsonb_typeof(assume_role_policy_document) = 'object'`),
-			declare.Text("description", "Description", "What it is for, up to 1000 characters.").Length(1, 1000).Unset(modules.Text("")),
-			declare.Integer("max_session_duration", "MaxSessionDuration", "For how many seconds it can be taken on at most, from 3600 to 43200. Default 3600.").
+			declare.JSON("assume_role_policy_document", "AssumeRolePolicyDocument",
+				"Who may take it on: its trust policy.").In("AssumeRolePolicyDocument", "PolicyDocument").
+				As(encoded).Required().Same(aws.SamePolicy).Check(
+				`jsonb_typeof(assume_role_policy_document) = 'object'`),
+			declare.Text("description", "Description", "What it is for, up to 1000 characters.").Length(1,
+				1000).Unset(modules.Text("")),
+			declare.Integer("max_session_duration", "MaxSessionDuration",
+				"For how many seconds it can be taken on at most, from 3600 to 43200. Default 3600.").
 				Default("3600").Between(3600, 43200).Usual(modules.Int(3600)),
 			attachedColumn(),
 			inlineColumn(),
-			declare.Text("permissions_boundary", "PermissionsBoundary.PermissionsBoundaryArn", "The ARN of the managed policy that bounds what its other policies can grant.").In("PermissionsBoundary"),
+			declare.Text("permissions_boundary", "PermissionsBoundary.PermissionsBoundaryArn",
+				"The ARN of the managed policy that bounds what its other policies can grant.").In(
+				"PermissionsBoundary"),
 			createDateColumn(),
 			declare.Tags("Tags", (*iam.Client).TagRole, (*iam.Client).UntagRole),
 		},
@@ -52,7 +61,9 @@ func newRole(c *aws.Clients) *declare.Resource {
 			modules.Response("role.roleName", "CreateServiceLinkedRole"),
 		),
 		List: declare.ListBy(listRoles),
-		Get:  declare.One(declare.Call((*iam.Client).GetRole, declare.Convert(func(r iamtypes.Role) role { return role{Role: r} })), "Role"),
+		Get: declare.One(declare.Call((*iam.Client).GetRole, declare.Convert(func(r iamtypes.Role) role {
+			return role{Role: r}
+		})), "Role"),
 		Row: func(ctx context.Context, s *declare.Step, r *role, row modules.Row) error {
 			if r.detail != nil {
 				return hold(row, r.detail.AttachedManagedPolicies, r.detail.RolePolicyList)
@@ -63,8 +74,10 @@ func newRole(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*iam.Client).CreateRole, declare.Answer("Role")),
 		Updates: append([]declare.Update{
 			declare.Modify(declare.Call((*iam.Client).UpdateAssumeRolePolicy), "assume_role_policy_document"),
-			declare.Replace(declare.Call((*iam.Client).UpdateRole), "description", "max_session_duration"), // a duration that is left out is the default again
-			declare.Put("permissions_boundary", declare.Call((*iam.Client).PutRolePermissionsBoundary), declare.Call((*iam.Client).DeleteRolePermissionsBoundary)),
+			// a duration that is left out is the default again
+			declare.Replace(declare.Call((*iam.Client).UpdateRole), "description", "max_session_duration"),
+			declare.Put("permissions_boundary", declare.Call((*iam.Client).PutRolePermissionsBoundary),
+				declare.Call((*iam.Client).DeleteRolePermissionsBoundary)),
 		}, rolePolicies.changes()...),
 		Delete: declare.Call((*iam.Client).DeleteRole),
 		// With its policies and the instance profile of its name. A role that is in
@@ -79,12 +92,17 @@ func newRole(c *aws.Clients) *declare.Resource {
 			return s.Delete(ctx)
 		},
 		Reread: true,
-		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return strings.HasPrefix(have["path"].String(), "/aws-service-role/") },
+		Refuses: []declare.Refusal{{When: func(have modules.Row) bool {
+			return strings.HasPrefix(have["path"].String(), "/aws-service-role/")
+		},
 			By: func(have modules.Row) string {
-				return "it is the service-linked role of " + strings.Trim(strings.TrimPrefix(have["path"].String(), "/aws-service-role/"), "/") + ", which only that service can do without"
+				return "it is the service-linked role of " +
+					strings.Trim(strings.TrimPrefix(have["path"].String(), "/aws-service-role/"), "/") +
+					", which only that service can do without"
 			}, Source: "https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteRole.html"},
 			{When: func(have modules.Row) bool { return strings.HasPrefix(have["path"].String(), "/aws-reserved/") },
-				Why: "it is a role that IAM Identity Center made, and which is to be removed there", Source: "https://docs.aws.amazon.com/singlesignon/latest/userguide/using-service-linked-roles.html"}},
+				Why:    "it is a role that IAM Identity Center made, and which is to be removed there",
+				Source: "https://docs.aws.amazon.com/singlesignon/latest/userguide/using-service-linked-roles.html"}},
 	})
 }
 
@@ -103,12 +121,15 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 	)
 	err := aws.Together(ctx,
 		func(ctx context.Context) (err error) {
-			details, err = declare.All[iamtypes.RoleDetail](ctx, s, declare.Pages(iam.NewGetAccountAuthorizationDetailsPaginator, "RoleDetailList",
-				declare.With(&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeRole}, MaxItems: awssdk.Int32(pageSize)})))
+			details, err = declare.All[iamtypes.RoleDetail](ctx, s,
+				declare.Pages(iam.NewGetAccountAuthorizationDetailsPaginator, "RoleDetailList",
+					declare.With(&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeRole}, MaxItems: awssdk.Int32(pageSize)})))
 			return err
 		},
 		func(ctx context.Context) (err error) {
-			roles, err = declare.All[iamtypes.Role](ctx, s, declare.Pages(iam.NewListRolesPaginator, "Roles", declare.With(&iam.ListRolesInput{MaxItems: awssdk.Int32(pageSize)})))
+			roles, err = declare.All[iamtypes.Role](ctx, s,
+				declare.Pages(iam.NewListRolesPaginator, "Roles",
+					declare.With(&iam.ListRolesInput{MaxItems: awssdk.Int32(pageSize)})))
 			return err
 		})
 	if err != nil {
@@ -126,7 +147,8 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 			all = append(all, role{r, &d})
 			continue
 		}
-		out, err := declare.ClientOf[*iam.Client](s).GetRole(ctx, &iam.GetRoleInput{RoleName: d.RoleName}) // it came or went meanwhile
+		// it came or went meanwhile
+		out, err := declare.ClientOf[*iam.Client](s).GetRole(ctx, &iam.GetRoleInput{RoleName: d.RoleName})
 		if err == nil {
 			all = append(all, role{Role: *out.Role})
 		} else if !aws.IsNotFound(err) {
@@ -137,8 +159,10 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 }
 
 var rolePolicies = policies{
-	attached: declare.Pages(iam.NewListAttachedRolePoliciesPaginator, "AttachedPolicies", declare.With(&iam.ListAttachedRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
-	names:    declare.Pages(iam.NewListRolePoliciesPaginator, "PolicyNames", declare.With(&iam.ListRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	attached: declare.Pages(iam.NewListAttachedRolePoliciesPaginator, "AttachedPolicies",
+		declare.With(&iam.ListAttachedRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	names: declare.Pages(iam.NewListRolePoliciesPaginator, "PolicyNames",
+		declare.With(&iam.ListRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
 	document: declare.Call((*iam.Client).GetRolePolicy, declare.Answer("PolicyDocument")),
 	attach:   declare.Call((*iam.Client).AttachRolePolicy),
 	detach:   declare.Call((*iam.Client).DetachRolePolicy),
@@ -158,7 +182,8 @@ func deleteInstanceProfile(ctx context.Context, c *iam.Client, name string) erro
 	if !slices.ContainsFunc(out.InstanceProfile.Roles, holds) {
 		return nil
 	}
-	if _, err := c.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: &name}); aws.IfExists(err) != nil {
+	if _, err := c.RemoveRoleFromInstanceProfile(ctx,
+		&iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: &name}); aws.IfExists(err) != nil {
 		return err
 	}
 	_, err = c.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name})

@@ -22,16 +22,21 @@ type user struct {
 // CreateUser.
 func newUser(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[user]{
-		Name:       "iam_user",
-		Doc:        "Users: people and programs with credentials of their own. Deleting a user removes its policies, its membership in groups and its password; access keys are to be deleted first, and AWS keeps a user that has devices, certificates or other credentials.",
+		Name: "iam_user",
+		Doc: "Users: people and programs with credentials of their own. Deleting a user removes its policies, " +
+			"its membership in groups and its password; access keys are to be deleted first, and AWS keeps a user " +
+			"that has devices, certificates or other credentials.",
 		Service:    service,
 		PerAccount: true,
 		Columns: []declare.Column{
-			declare.Name("user_name", "UserName", "The user's name, up to 64 letters, digits and _+=,.@-. Names that differ in case alone cannot be in one account.").
+			declare.Name("user_name", "UserName",
+				"The user's name, up to 64 letters, digits and _+=,.@-. Names that differ in case alone cannot be in "+
+					"one account.").
 				Matches(`^[A-Za-z0-9_+=,.@-]{1,64}$`),
 			pathColumn(),
 			arnColumn(),
-			declare.Text("user_id", "UserId", "Its unique id, such as AIDA…, which a later user of the same name does not get.").Incarnation(),
+			declare.Text("user_id", "UserId",
+				"Its unique id, such as AIDA…, which a later user of the same name does not get.").Incarnation(),
 			attachedColumn(),
 			inlineColumn(),
 			createDateColumn(),
@@ -41,13 +46,16 @@ func newUser(c *aws.Clients) *declare.Resource {
 
 		EventMappings: modules.EventMappings("iam.amazonaws.com",
 			modules.Request("userName", "UpdateUser").Or("requestParameters.newUserName"),
-			modules.Request("userName", "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary", "CreateLoginProfile", "UpdateLoginProfile", "DeleteLoginProfile", "AddUserToGroup", "RemoveUserFromGroup"),
+			modules.Request("userName", "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary",
+				"CreateLoginProfile", "UpdateLoginProfile", "DeleteLoginProfile", "AddUserToGroup",
+				"RemoveUserFromGroup"),
 		),
 		List: declare.Pages(iam.NewGetAccountAuthorizationDetailsPaginator, "UserDetailList",
 			declare.With(&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeUser}, MaxItems: awssdk.Int32(pageSize)}),
 			declare.Convert(func(d iamtypes.UserDetail) user { return user{d, true} })),
 		Get: declare.One(declare.Call((*iam.Client).GetUser, declare.Convert(func(u iamtypes.User) user {
-			return user{iamtypes.UserDetail{UserName: u.UserName, Path: u.Path, Arn: u.Arn, UserId: u.UserId, CreateDate: u.CreateDate, Tags: u.Tags}, false}
+			return user{iamtypes.UserDetail{UserName: u.UserName, Path: u.Path, Arn: u.Arn, UserId: u.UserId,
+				CreateDate: u.CreateDate, Tags: u.Tags}, false}
 		})), "User"),
 		Row: func(ctx context.Context, s *declare.Step, u *user, row modules.Row) error {
 			if u.listed {
@@ -56,8 +64,9 @@ func newUser(c *aws.Clients) *declare.Resource {
 			return userPolicies.read(ctx, s, row)
 		},
 		// Its policies, which CreateUser does not take, are left to the update.
-		Create:   declare.Call((*iam.Client).CreateUser, declare.Answer("User")),
-		Updates:  append([]declare.Update{declare.Modify(declare.Call((*iam.Client).UpdateUser), "path")}, userPolicies.changes()...),
+		Create: declare.Call((*iam.Client).CreateUser, declare.Answer("User")),
+		Updates: append([]declare.Update{declare.Modify(declare.Call((*iam.Client).UpdateUser), "path")},
+			userPolicies.changes()...),
 		Delete:   declare.Call((*iam.Client).DeleteUser),
 		DeleteBy: deleteUser,
 		Reread:   true,
@@ -65,8 +74,10 @@ func newUser(c *aws.Clients) *declare.Resource {
 }
 
 var userPolicies = policies{
-	attached: declare.Pages(iam.NewListAttachedUserPoliciesPaginator, "AttachedPolicies", declare.With(&iam.ListAttachedUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
-	names:    declare.Pages(iam.NewListUserPoliciesPaginator, "PolicyNames", declare.With(&iam.ListUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	attached: declare.Pages(iam.NewListAttachedUserPoliciesPaginator, "AttachedPolicies",
+		declare.With(&iam.ListAttachedUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	names: declare.Pages(iam.NewListUserPoliciesPaginator, "PolicyNames",
+		declare.With(&iam.ListUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
 	document: declare.Call((*iam.Client).GetUserPolicy, declare.Answer("PolicyDocument")),
 	attach:   declare.Call((*iam.Client).AttachUserPolicy),
 	detach:   declare.Call((*iam.Client).DetachUserPolicy),
@@ -84,7 +95,8 @@ func deleteUser(ctx context.Context, s *declare.Step) error {
 		return err
 	}
 	if len(keys.AccessKeyMetadata) > 0 {
-		return &modules.Error{Class: modules.Dependency, Code: "DeleteConflict", Message: "the user has access keys, which are to be deleted first"}
+		return &modules.Error{Class: modules.Dependency, Code: "DeleteConflict",
+			Message: "the user has access keys, which are to be deleted first"}
 	}
 	if err := clearPolicies(ctx, s); err != nil {
 		return err
@@ -94,7 +106,8 @@ func deleteUser(ctx context.Context, s *declare.Step) error {
 		return err
 	}
 	for _, group := range groups {
-		if _, err := c.RemoveUserFromGroup(ctx, &iam.RemoveUserFromGroupInput{UserName: name, GroupName: group.GroupName}); aws.IfExists(err) != nil {
+		if _, err := c.RemoveUserFromGroup(ctx,
+			&iam.RemoveUserFromGroupInput{UserName: name, GroupName: group.GroupName}); aws.IfExists(err) != nil {
 			return err
 		}
 	}

@@ -31,7 +31,8 @@ func TestStreamLifecycle(t *testing.T) {
 			"retention_period_hours": {number(48), number(36)},
 			"kms_key_id":             {modules.Text("alias/aws/kinesis"), modules.Text("alias/mine"), modules.Null},
 			"shard_level_metrics": {
-				modules.Strings([]string{"IncomingBytes", "OutgoingBytes"}), modules.Strings([]string{"OutgoingBytes", "IncomingRecords"}), modules.Null,
+				modules.Strings([]string{"IncomingBytes", "OutgoingBytes"}),
+				modules.Strings([]string{"OutgoingBytes", "IncomingRecords"}), modules.Null,
 			},
 		},
 		Elsewhere: []string{"stream_mode", "max_record_size_in_kib"}, // TestChanges
@@ -72,9 +73,12 @@ func TestChanges(t *testing.T) {
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
 	r, ctx, permit := newStream(awstest.Fake(server.URL)), t.Context(), awstest.Permit()
-	have := modules.Row{"name": modules.Text("s"), "arn": modules.Text("arn"), "stream_mode": modules.Text("ON_DEMAND"), "kms_key_id": modules.Text("old")}
-	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("PROVISIONED"), "shard_count": modules.Int(4), "max_record_size_in_kib": modules.Int(2048), "kms_key_id": modules.Null}
-	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), have, want, []string{"stream_mode", "shard_count", "max_record_size_in_kib", "kms_key_id"}); err != nil {
+	have := modules.Row{"name": modules.Text("s"), "arn": modules.Text("arn"), "stream_mode": modules.Text("ON_DEMAND"),
+		"kms_key_id": modules.Text("old")}
+	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("PROVISIONED"),
+		"shard_count": modules.Int(4), "max_record_size_in_kib": modules.Int(2048), "kms_key_id": modules.Null}
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), have, want,
+		[]string{"stream_mode", "shard_count", "max_record_size_in_kib", "kms_key_id"}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{
@@ -98,7 +102,8 @@ func TestStates(t *testing.T) {
 			return map[string]any{"StreamNames": []string{"s"}, "HasMoreStreams": false}, ""
 		case "DescribeStreamSummary":
 			return map[string]any{"StreamDescriptionSummary": map[string]any{
-				"StreamName": "s", "StreamStatus": status, "OpenShardCount": 4, "StreamModeDetails": map[string]any{"StreamMode": mode},
+				"StreamName": "s", "StreamStatus": status, "OpenShardCount": 4,
+				"StreamModeDetails":  map[string]any{"StreamMode": mode},
 				"EnhancedMonitoring": []any{map[string]any{"ShardLevelMetrics": []string{"ALL"}}},
 			}}, ""
 		case "ListTagsForStream":
@@ -108,21 +113,28 @@ func TestStates(t *testing.T) {
 	}}
 	server := httptest.NewServer(fake)
 	t.Cleanup(server.Close)
-	r, scope, ctx, permit := newStream(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), t.Context(), awstest.Permit()
+	r, scope, ctx, permit := newStream(awstest.Fake(server.URL)), awstest.Scope("us-west-2"), t.Context(),
+		awstest.Permit()
 	want := modules.Row{"name": modules.Text("s"), "stream_mode": modules.Text("ON_DEMAND")}
 	check := func(going bool, create, remove modules.Class) {
 		t.Helper()
 		var rows []modules.Row
-		if err := awstest.List(ctx, r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != 1 {
+		if err := awstest.List(ctx, r, scope, func(page []modules.Row) error {
+			rows = append(rows, page...)
+			return nil
+		}); err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}
-		if !rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) || len(rows[0]["shard_level_metrics"].Strings()) != len(metrics) || (awstest.Phase(r, rows[0]) == modules.Going) != going {
+		if !rows[0]["shard_count"].IsNull() || rows[0]["open_shard_count"] != modules.Int(4) ||
+			len(rows[0]["shard_level_metrics"].Strings()) != len(metrics) ||
+			(awstest.Phase(r, rows[0]) == modules.Going) != going {
 			t.Errorf("got %v", rows[0])
 		}
 		if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != create {
 			t.Errorf("create: got %v, want class %s", err, create)
 		}
-		if err := awstest.Delete(ctx, r, permit, scope, want); err == nil != going || err != nil && modules.ClassOf(err) != remove {
+		if err := awstest.Delete(ctx, r, permit, scope, want); err == nil != going || err != nil &&
+			modules.ClassOf(err) != remove {
 			t.Errorf("delete: got %v, want class %s", err, remove)
 		}
 	}

@@ -34,32 +34,50 @@ func Module(c *aws.Clients) *modules.Module {
 func newStream(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[kinesistypes.StreamDescriptionSummary]{
 		Name: "kinesis_stream",
-		Doc: "Data streams. Deleting one deletes what is in it; AWS refuses that while the stream has registered consumers. " +
+		Doc: "Data streams. Deleting one deletes what is in it; AWS refuses that while the stream has registered " +
+			"consumers. " +
 			"AWS takes one change of a stream after the other, each of which can take minutes.",
 		Service: declare.Service(kinesis.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "StreamName", "The stream's name, up to 128 letters, digits and _.-").Matches(`^[A-Za-z0-9_.-]+$`).Length(1, 128),
-			declare.Text("stream_mode", "StreamModeDetails.StreamMode", "Whether it has as many shards as shard_count says (PROVISIONED, the default) or as AWS finds that it needs (ON_DEMAND). It can be changed twice in 24 hours.").
+			declare.Name("name", "StreamName",
+				"The stream's name, up to 128 letters, digits and _.-").Matches(`^[A-Za-z0-9_.-]+$`).Length(1, 128),
+			declare.Text("stream_mode", "StreamModeDetails.StreamMode",
+				"Whether it has as many shards as shard_count says (PROVISIONED, the default) or as AWS finds that "+
+					"it needs (ON_DEMAND). It can be changed twice in 24 hours.").
 				Default("'PROVISIONED'").OneOf("PROVISIONED", "ON_DEMAND"),
-			declare.Integer("shard_count", "OpenShardCount", "How many shards it has; NULL for an ON_DEMAND stream. One change can double or halve it at most, ten times in 24 hours.").
+			declare.Integer("shard_count", "OpenShardCount",
+				"How many shards it has; NULL for an ON_DEMAND stream. One change can double or halve it at most, "+
+					"ten times in 24 hours.").
 				In("ShardCount", "TargetShardCount").OptionalComputed().Check("shard_count >= 1"),
-			declare.Integer("retention_period_hours", "RetentionPeriodHours", "For how many hours records are kept, from 24 to 8760. Default 24. What is older is lost when it is decreased.").Default("24").Between(24, 8760),
-			declare.Integer("max_record_size_in_kib", "MaxRecordSizeInKiB", "How many KiB a record may have, from 1024 to 10240; 1024 if left out.").OptionalComputed().Between(1024, 10240),
-			declare.Text("kms_key_id", "KeyId", "The id, ARN or alias of the KMS key that encrypts it, such as alias/aws/kinesis, which is AWS's. NULL: it is not encrypted.").Length(1, 2048),
-			declare.Texts("shard_level_metrics", "EnhancedMonitoring[0].ShardLevelMetrics", "Which metrics CloudWatch gets of each shard: "+strings.Join(metrics, ", ")+".").
-				Unordered().EmptyIsNull().Check("shard_level_metrics <@ '{" + strings.Join(metrics, ",") + "}'::text[]"),
+			declare.Integer("retention_period_hours", "RetentionPeriodHours",
+				"For how many hours records are kept, from 24 to 8760. Default 24. What is older is lost when it is "+
+					"decreased.").Default("24").Between(24, 8760),
+			declare.Integer("max_record_size_in_kib", "MaxRecordSizeInKiB",
+				"How many KiB a record may have, from 1024 to 10240; 1024 if left out.").OptionalComputed().Between(
+				1024, 10240),
+			declare.Text("kms_key_id", "KeyId",
+				"The id, ARN or alias of the KMS key that encrypts it, such as alias/aws/kinesis, which is AWS's. "+
+					"NULL: it is not encrypted.").Length(1, 2048),
+			declare.Texts("shard_level_metrics", "EnhancedMonitoring[0].ShardLevelMetrics",
+				"Which metrics CloudWatch gets of each shard: "+strings.Join(metrics, ", ")+".").
+				Unordered().EmptyIsNull().Check("shard_level_metrics <@ '{" + strings.Join(metrics, ",") +
+				"}'::text[]"),
 			declare.Integer("open_shard_count", "OpenShardCount", "How many shards it has now.").Computed(),
 			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE, UPDATING or DELETING.").Computed(),
 			declare.ARN("arn", "StreamARN"),
 			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
-				From(declare.Call((*kinesis.Client).ListTagsForStream, declare.With(&kinesis.ListTagsForStreamInput{Limit: awssdk.Int32(mostTags)}))),
+				From(declare.Call((*kinesis.Client).ListTagsForStream,
+					declare.With(&kinesis.ListTagsForStreamInput{Limit: awssdk.Int32(mostTags)}))),
 		},
 		Checks:              []string{`(stream_mode = 'PROVISIONED') = (shard_count IS NOT NULL)`},
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("kinesis.amazonaws.com",
-			modules.Request("streamName", "IncreaseStreamRetentionPeriod", "DecreaseStreamRetentionPeriod", "SplitShard", "MergeShards", "EnableEnhancedMonitoring", "DisableEnhancedMonitoring", "UpdateShardCount", "StartStreamEncryption", "StopStreamEncryption", "DeleteStream", "AddTagsToStream", "RemoveTagsFromStream").Or("requestParameters.streamARN"),
+			modules.Request("streamName", "IncreaseStreamRetentionPeriod", "DecreaseStreamRetentionPeriod",
+				"SplitShard", "MergeShards", "EnableEnhancedMonitoring", "DisableEnhancedMonitoring",
+				"UpdateShardCount", "StartStreamEncryption", "StopStreamEncryption", "DeleteStream", "AddTagsToStream",
+				"RemoveTagsFromStream").Or("requestParameters.streamARN"),
 			modules.Request("resourceARN", "TagResource", "UntagResource"),
 		),
 		List: declare.Pages(kinesis.NewListStreamsPaginator, "StreamNames").Names("name", ""),
@@ -78,12 +96,17 @@ func newStream(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*kinesis.Client).CreateStream, declare.Failed(exists)),
 		Updates: []declare.Update{
 			declare.Modify(declare.Call((*kinesis.Client).UpdateStreamMode), "stream_mode"),
-			declare.Modify(declare.Call((*kinesis.Client).UpdateShardCount, declare.With(&kinesis.UpdateShardCountInput{ScalingType: kinesistypes.ScalingTypeUniformScaling})), "shard_count"),
+			declare.Modify(declare.Call((*kinesis.Client).UpdateShardCount,
+				declare.With(&kinesis.UpdateShardCountInput{ScalingType: kinesistypes.ScalingTypeUniformScaling})),
+				"shard_count"),
 			declare.By(retain, "retention_period_hours"),
 			declare.Modify(declare.Call((*kinesis.Client).UpdateMaxRecordSize), "max_record_size_in_kib"),
 			declare.Put("kms_key_id",
-				declare.Call((*kinesis.Client).StartStreamEncryption, declare.With(&kinesis.StartStreamEncryptionInput{EncryptionType: kinesistypes.EncryptionTypeKms})),
-				declare.Call((*kinesis.Client).StopStreamEncryption, declare.With(&kinesis.StopStreamEncryptionInput{EncryptionType: kinesistypes.EncryptionTypeKms}), declare.From("KeyId", "kms_key_id"))),
+				declare.Call((*kinesis.Client).StartStreamEncryption,
+					declare.With(&kinesis.StartStreamEncryptionInput{EncryptionType: kinesistypes.EncryptionTypeKms})),
+				declare.Call((*kinesis.Client).StopStreamEncryption,
+					declare.With(&kinesis.StopStreamEncryptionInput{EncryptionType: kinesistypes.EncryptionTypeKms}),
+					declare.From("KeyId", "kms_key_id"))),
 			declare.By(monitor, "shard_level_metrics"),
 		},
 		Delete: declare.Call((*kinesis.Client).DeleteStream),
@@ -111,21 +134,25 @@ func exists(ctx context.Context, s *declare.Step, err error) error {
 	if !aws.HasCode(err, "ResourceInUseException") {
 		return err
 	}
-	out, failed := declare.ClientOf[*kinesis.Client](s).DescribeStreamSummary(ctx, &kinesis.DescribeStreamSummaryInput{StreamName: s.Want["name"].Ptr()})
+	out, failed := declare.ClientOf[*kinesis.Client](s).DescribeStreamSummary(ctx,
+		&kinesis.DescribeStreamSummaryInput{StreamName: s.Want["name"].Ptr()})
 	if failed != nil || out.StreamDescriptionSummary.StreamStatus == kinesistypes.StreamStatusDeleting {
 		return err
 	}
-	return &modules.Error{Class: modules.Exists, Code: "ResourceInUseException", Message: "there is a stream of that name", Err: err}
+	return &modules.Error{Class: modules.Exists, Code: "ResourceInUseException",
+		Message: "there is a stream of that name", Err: err}
 }
 
 // retain changes how long records are kept. More and less are two calls.
 func retain(ctx context.Context, s *declare.Step) error {
 	client, hours := declare.ClientOf[*kinesis.Client](s), s.Want["retention_period_hours"].Int32Ptr()
 	if s.Want["retention_period_hours"].Int() > s.Have["retention_period_hours"].Int() {
-		_, err := client.IncreaseStreamRetentionPeriod(ctx, &kinesis.IncreaseStreamRetentionPeriodInput{StreamName: s.Have["name"].Ptr(), RetentionPeriodHours: hours})
+		_, err := client.IncreaseStreamRetentionPeriod(ctx,
+			&kinesis.IncreaseStreamRetentionPeriodInput{StreamName: s.Have["name"].Ptr(), RetentionPeriodHours: hours})
 		return err
 	}
-	_, err := client.DecreaseStreamRetentionPeriod(ctx, &kinesis.DecreaseStreamRetentionPeriodInput{StreamName: s.Have["name"].Ptr(), RetentionPeriodHours: hours})
+	_, err := client.DecreaseStreamRetentionPeriod(ctx,
+		&kinesis.DecreaseStreamRetentionPeriodInput{StreamName: s.Have["name"].Ptr(), RetentionPeriodHours: hours})
 	return err
 }
 
@@ -134,12 +161,14 @@ func monitor(ctx context.Context, s *declare.Step) error {
 	client, name := declare.ClientOf[*kinesis.Client](s), s.Have["name"].Ptr()
 	have, want := s.Have["shard_level_metrics"].Strings(), s.Want["shard_level_metrics"].Strings()
 	if less := without(have, want); len(less) > 0 {
-		if _, err := client.DisableEnhancedMonitoring(ctx, &kinesis.DisableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: less}); err != nil {
+		if _, err := client.DisableEnhancedMonitoring(ctx,
+			&kinesis.DisableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: less}); err != nil {
 			return err
 		}
 	}
 	if more := without(want, have); len(more) > 0 {
-		_, err := client.EnableEnhancedMonitoring(ctx, &kinesis.EnableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: more})
+		_, err := client.EnableEnhancedMonitoring(ctx,
+			&kinesis.EnableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: more})
 		return err
 	}
 	return nil

@@ -32,8 +32,9 @@ func TestKeyLifecycle(t *testing.T) {
 		Resource: newKey(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"description": modules.Text("of the app"), "key_spec": modules.Text("SYMMETRIC_DEFAULT"), "key_usage": modules.Text("ENCRYPT_DECRYPT"),
-			"origin": modules.Text("AWS_KMS"), "multi_region": modules.Bool(false), "enabled": modules.Bool(true),
+			"description": modules.Text("of the app"), "key_spec": modules.Text("SYMMETRIC_DEFAULT"),
+			"key_usage": modules.Text("ENCRYPT_DECRYPT"),
+			"origin":    modules.Text("AWS_KMS"), "multi_region": modules.Bool(false), "enabled": modules.Bool(true),
 			"enable_key_rotation": modules.Bool(false), "tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
@@ -50,7 +51,8 @@ func TestAliasLifecycle(t *testing.T) {
 	ctx, permit := t.Context(), awstest.Permit()
 	var keys []modules.Value
 	for range 2 {
-		key, err := awstest.Create(ctx, newKey(clients), permit, scope, modules.Row{"description": modules.Text("one")}, "")
+		key, err := awstest.Create(ctx, newKey(clients), permit, scope, modules.Row{"description": modules.Text("one")},
+			"")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,14 +114,18 @@ func TestRotation(t *testing.T) {
 		days            modules.Value
 		columns, want   []string
 	}{
-		{true, true, modules.Int(180), []string{"enabled", "enable_key_rotation", "rotation_period_in_days"}, []string{`EnableKey {}`, `EnableKeyRotation {"RotationPeriodInDays":180}`}},
-		{true, true, modules.Int(90), []string{"rotation_period_in_days"}, []string{`EnableKeyRotation {"RotationPeriodInDays":90}`}},
+		{true, true, modules.Int(180), []string{"enabled", "enable_key_rotation", "rotation_period_in_days"},
+			[]string{`EnableKey {}`, `EnableKeyRotation {"RotationPeriodInDays":180}`}},
+		{true, true, modules.Int(90), []string{"rotation_period_in_days"},
+			[]string{`EnableKeyRotation {"RotationPeriodInDays":90}`}},
 		{true, true, modules.Null, []string{"enable_key_rotation"}, []string{`EnableKeyRotation {}`}},
 		// A disabled key's rotation cannot be changed.
-		{false, false, modules.Null, []string{"enabled", "enable_key_rotation"}, []string{`DisableKeyRotation {}`, `DisableKey {}`}},
+		{false, false, modules.Null, []string{"enabled", "enable_key_rotation"},
+			[]string{`DisableKeyRotation {}`, `DisableKey {}`}},
 	} {
 		fake.calls = nil
-		want := modules.Row{"enabled": modules.Bool(c.enabled), "enable_key_rotation": modules.Bool(c.rotate), "rotation_period_in_days": c.days}
+		want := modules.Row{"enabled": modules.Bool(c.enabled), "enable_key_rotation": modules.Bool(c.rotate),
+			"rotation_period_in_days": c.days}
 		if err := awstest.Update(ctx, r, permit, scope, modules.Row{"key_id": modules.Text("k")}, want, c.columns); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +139,8 @@ func TestRotation(t *testing.T) {
 // that waits for its deletion. One that may not be read is an error.
 func TestReading(t *testing.T) {
 	t.Parallel()
-	metadata := map[string]any{"KeyId": "k", "KeyManager": "CUSTOMER", "KeyState": "Enabled", "Enabled": true, "KeySpec": "RSA_2048", "KeyUsage": "SIGN_VERIFY", "Origin": "AWS_KMS"}
+	metadata := map[string]any{"KeyId": "k", "KeyManager": "CUSTOMER", "KeyState": "Enabled", "Enabled": true,
+		"KeySpec": "RSA_2048", "KeyUsage": "SIGN_VERIFY", "Origin": "AWS_KMS"}
 	denied, rotation := "", ""
 	fake := &fakeKMS{answer: func(operation string, in map[string]any) (map[string]any, string) {
 		switch operation {
@@ -151,7 +158,8 @@ func TestReading(t *testing.T) {
 			return map[string]any{"KeyRotationEnabled": true, "RotationPeriodInDays": 365}, rotation
 		case "ListResourceTags":
 			if in["Marker"] == nil {
-				return map[string]any{"Tags": []any{map[string]any{"TagKey": "a", "TagValue": "1"}}, "Truncated": true, "NextMarker": "two"}, ""
+				return map[string]any{"Tags": []any{map[string]any{"TagKey": "a", "TagValue": "1"}}, "Truncated": true,
+					"NextMarker": "two"}, ""
 			}
 			return map[string]any{"Tags": []any{map[string]any{"TagKey": "b", "TagValue": "2"}}, "Truncated": false}, ""
 		case "ScheduleKeyDeletion":
@@ -163,11 +171,15 @@ func TestReading(t *testing.T) {
 	t.Cleanup(server.Close)
 	r, scope := newKey(awstest.Fake(server.URL)), awstest.Scope("us-west-2")
 	list := func() (rows []modules.Row, err error) {
-		err = awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil })
+		err = awstest.List(t.Context(), r, scope, func(page []modules.Row) error {
+			rows = append(rows, page...)
+			return nil
+		})
 		return rows, err
 	}
 	rows, err := list()
-	if err != nil || len(rows) != 1 || rows[0]["enable_key_rotation"] != modules.Bool(false) || !rows[0]["rotation_period_in_days"].IsNull() ||
+	if err != nil || len(rows) != 1 || rows[0]["enable_key_rotation"] != modules.Bool(false) ||
+		!rows[0]["rotation_period_in_days"].IsNull() ||
 		rows[0]["tags"] != modules.StringMap(map[string]string{"a": "1", "b": "2"}) {
 		t.Fatalf("got %v, %v", rows, err)
 	}

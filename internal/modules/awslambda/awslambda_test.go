@@ -45,13 +45,15 @@ func zipped(t *testing.T, code string) modules.Value {
 
 func createRole(ctx context.Context, t *testing.T, clients *aws.Clients, name string) {
 	t.Helper()
-	client, err := aws.Client(ctx, clients.Permitted(awstest.Permit()), awstest.Scope(""), func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
+	client, err := aws.Client(ctx, clients.Permitted(awstest.Permit()), awstest.Scope(""),
+		func(cfg awssdk.Config) *iam.Client { return iam.NewFromConfig(cfg) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = client.CreateRole(ctx, &iam.CreateRoleInput{
 		RoleName: &name, Path: awssdk.String("/team/"),
-		AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
+		AssumeRolePolicyDocument: awssdk.String(
+			`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}`),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +62,8 @@ func createRole(ctx context.Context, t *testing.T, clients *aws.Clients, name st
 
 // network returns the ids of two subnets and of the default security group of a
 // default VPC.
-func network(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope) (subnets []string, group string) {
+func network(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope) (subnets []string,
+	group string) {
 	t.Helper()
 	client, err := clients.Permitted(awstest.Permit()).EC2(ctx, scope)
 	if err != nil {
@@ -71,7 +74,8 @@ func network(ctx context.Context, t *testing.T, clients *aws.Clients, scope modu
 		t.Fatal(err)
 	}
 	g, err := client.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{
-		Filters: []ec2types.Filter{aws.EC2Filter("group-name", "default"), aws.EC2Filter("vpc-id", *s.Subnets[0].VpcId)},
+		Filters: []ec2types.Filter{aws.EC2Filter("group-name", "default"),
+			aws.EC2Filter("vpc-id", *s.Subnets[0].VpcId)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +85,13 @@ func network(ctx context.Context, t *testing.T, clients *aws.Clients, scope modu
 
 func want(t *testing.T, name string) modules.Row {
 	return modules.Row{
-		"name": modules.Text(name), "role_name": modules.Text("runner"), "zip_b64": zipped(t, "def handler(e, c): return 1"),
-		"description": modules.Text("a function"), "handler": modules.Text("index.handler"), "runtime": modules.Text("python3.12"),
-		"architecture": modules.Text("arm64"), "memory_size": modules.Int(256), "timeout": modules.Int(5), "ephemeral_storage_size": modules.Int(1024),
-		"environment": modules.StringMap(map[string]string{"MODE": "test"}), "subnets": modules.Null,
+		"name": modules.Text(name), "role_name": modules.Text("runner"),
+		"zip_b64":     zipped(t, "def handler(e, c): return 1"),
+		"description": modules.Text("a function"), "handler": modules.Text("index.handler"),
+		"runtime":      modules.Text("python3.12"),
+		"architecture": modules.Text("arm64"), "memory_size": modules.Int(256), "timeout": modules.Int(5),
+		"ephemeral_storage_size": modules.Int(1024),
+		"environment":            modules.StringMap(map[string]string{"MODE": "test"}), "subnets": modules.Null,
 		"reserved_concurrent_executions": modules.Int(2), "tags": modules.StringMap(map[string]string{"env": "test"}),
 	}
 }
@@ -143,9 +150,12 @@ func TestSecurityGroups(t *testing.T) {
 			"read": func(page func([]modules.Row) error) error {
 				var wanted []modules.Row
 				for _, group := range []string{standard, web, elsewhere} {
-					wanted = append(wanted, modules.Row{"lambda_function_id": identity["arn"], "security_group_id": modules.Text(group)})
+					wanted = append(wanted, modules.Row{"lambda_function_id": identity["arn"],
+						"security_group_id": modules.Text(group)})
 				}
-				rows, err := awstest.Get(ctx, groups, scope, append(wanted, modules.Row{"lambda_function_id": modules.Text(identity["arn"].String() + "-too"), "security_group_id": modules.Text(web)}))
+				rows, err := awstest.Get(ctx, groups, scope,
+					append(wanted, modules.Row{"lambda_function_id": modules.Text(identity["arn"].String() + "-too"),
+						"security_group_id": modules.Text(web)}))
 				if err != nil {
 					return err
 				}
@@ -198,7 +208,8 @@ func TestSecurityGroups(t *testing.T) {
 
 // secondVPC returns the id of a security group besides the default group in the
 // subnet's VPC, and those of the default group and of a subnet of another VPC.
-func secondVPC(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope, subnet string) (group, otherDefault, otherSubnet string) {
+func secondVPC(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope, subnet string) (group,
+	otherDefault, otherSubnet string) {
 	t.Helper()
 	client, err := clients.Permitted(awstest.Permit()).EC2(ctx, scope)
 	if err != nil {
@@ -208,7 +219,8 @@ func secondVPC(ctx context.Context, t *testing.T, clients *aws.Clients, scope mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := client.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("web"), Description: awssdk.String("web"), VpcId: &vpc})
+	g, err := client.CreateSecurityGroup(ctx,
+		&ec2.CreateSecurityGroupInput{GroupName: awssdk.String("web"), Description: awssdk.String("web"), VpcId: &vpc})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +228,8 @@ func secondVPC(ctx context.Context, t *testing.T, clients *aws.Clients, scope mo
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := client.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: v.Vpc.VpcId, CidrBlock: awssdk.String("10.9.1.0/24")})
+	s, err := client.CreateSubnet(ctx,
+		&ec2.CreateSubnetInput{VpcId: v.Vpc.VpcId, CidrBlock: awssdk.String("10.9.1.0/24")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,11 +309,13 @@ func TestArchitecture(t *testing.T) {
 	}
 	row := want(t, "architecture")
 	row["architecture"] = modules.Text("x86_64")
-	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row, []string{"architecture", "zip_b64"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-east-1"), have, row,
+		[]string{"architecture", "zip_b64"}); err != nil {
 		t.Fatal(err)
 	}
 	calls, _ := journal.Take()
-	if !slices.Equal(calls, []string{"Lambda:UpdateFunctionCode"}) || fmt.Sprint(sent["Architectures"]) != "[x86_64]" || sent["ZipFile"] == nil {
+	if !slices.Equal(calls, []string{"Lambda:UpdateFunctionCode"}) || fmt.Sprint(sent["Architectures"]) != "[x86_64]" ||
+		sent["ZipFile"] == nil {
 		t.Errorf("made the calls %v and sent %v", calls, sent)
 	}
 	row["zip_b64"] = modules.Null
@@ -339,14 +354,25 @@ func TestRefusals(t *testing.T) {
 		class         modules.Class
 	}{
 		{400, invalid, "The role defined for the function cannot be assumed by Lambda.", modules.Dependency},
-		{400, invalid, "The provided execution role does not have permissions to call CreateNetworkInterface on EC2", modules.Dependency},
-		{400, invalid, "The provided execution role does not have permissions to call DescribeNetworkInterfaces on EC2", modules.Dependency},
-		{400, invalid, "The provided execution role does not have permissions to call DeleteNetworkInterface on EC2", modules.Dependency},
-		{400, invalid, "Lambda was unable to configure access to your environment variables because the KMS key is invalid for CreateGrant. Please check your KMS key settings.", modules.Dependency},
-		{400, invalid, "Your request has been throttled by EC2, please make sure you have enough API rate limit.", modules.Throttled},
-		{502, "KMSAccessDeniedException", "Lambda was unable to decrypt the environment variables because KMS access was denied.", modules.Dependency},
-		{409, "ResourceConflictException", "The operation cannot be performed at this time. An update is in progress for resource: arn", modules.Dependency},
-		{400, invalid, "Lambda was unable to configure your environment variables because the environment variables you have provided contains reserved keys that are currently not supported for modification.", modules.Invalid},
+		{400, invalid, "The provided execution role does not have permissions to call CreateNetworkInterface on EC2",
+			modules.Dependency},
+		{400, invalid, "The provided execution role does not have permissions to call DescribeNetworkInterfaces on EC2",
+			modules.Dependency},
+		{400, invalid, "The provided execution role does not have permissions to call DeleteNetworkInterface on EC2",
+			modules.Dependency},
+		{400, invalid, "Lambda was unable to configure access to your environment variables because the KMS key is " +
+			"invalid for CreateGrant. Please check your KMS key settings.", modules.Dependency},
+		{400, invalid, "Your request has been throttled by EC2, please make sure you have enough API rate limit.",
+			modules.Throttled},
+		{502, "KMSAccessDeniedException",
+			"Lambda was unable to decrypt the environment variables because KMS access was denied.",
+			modules.Dependency},
+		{409, "ResourceConflictException",
+			"The operation cannot be performed at this time. An update is in progress for resource: arn",
+			modules.Dependency},
+		{400, invalid, "Lambda was unable to configure your environment variables because the environment variables " +
+			"you have provided contains reserved keys that are currently not supported for modification.",
+			modules.Invalid},
 		{400, invalid, "The runtime parameter of python2.7 is no longer supported.", modules.Invalid},
 	} {
 		t.Run(c.message, func(t *testing.T) {
@@ -386,9 +412,12 @@ func TestUnread(t *testing.T) {
 		`{"Configuration":{"FunctionName":"f","Environment":{"Error":{"ErrorCode":"AccessDeniedException","Message":"KMS"}}},"Tags":{"a":"1"}}`:                   "environment",
 		`{"Configuration":{"FunctionName":"f","Environment":{"Variables":{},"Error":{"ErrorCode":"KMSAccessDeniedException","Message":"KMS"}}},"TagsError":null}`: "environment",
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, answer)
+		}))
 		t.Cleanup(server.Close)
-		rows, err := awstest.Get(t.Context(), newFunction(awstest.Fake(server.URL), nil), awstest.Scope("us-east-1"), []modules.Row{{"name": modules.Text("f")}})
+		rows, err := awstest.Get(t.Context(), newFunction(awstest.Fake(server.URL), nil), awstest.Scope("us-east-1"),
+			[]modules.Row{{"name": modules.Text("f")}})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("got %v, %v", rows, err)
 		}

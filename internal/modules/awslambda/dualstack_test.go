@@ -11,8 +11,10 @@ import (
 // Guide, "Giving Lambda functions access to resources in an Amazon VPC", IPv6 support).
 func TestDualStackLeavesItsVPC(t *testing.T) {
 	t.Parallel()
-	config, err := vpcConfig(t.Context(), nil, nil, &lambdatypes.VpcConfigResponse{SubnetIds: []string{"subnet-1"}, Ipv6AllowedForDualStack: awssdk.Bool(true)})
-	if err != nil || config.Ipv6AllowedForDualStack == nil || *config.Ipv6AllowedForDualStack || len(config.SubnetIds) != 0 {
+	config, err := vpcConfig(t.Context(), nil, nil,
+		&lambdatypes.VpcConfigResponse{SubnetIds: []string{"subnet-1"}, Ipv6AllowedForDualStack: awssdk.Bool(true)})
+	if err != nil || config.Ipv6AllowedForDualStack == nil || *config.Ipv6AllowedForDualStack ||
+		len(config.SubnetIds) != 0 {
 		t.Errorf("sent %+v, %v", config, err)
 	}
 	if config, err = vpcConfig(t.Context(), nil, nil, &lambdatypes.VpcConfigResponse{SubnetIds: []string{"subnet-1"}}); err != nil || config.Ipv6AllowedForDualStack != nil {

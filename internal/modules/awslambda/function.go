@@ -20,78 +20,115 @@ import (
 // there are new ones every year.
 func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 	return declare.New(c, declare.Table[lambda.GetFunctionOutput]{
-		Name:    "lambda_function",
-		Doc:     "Functions. Those made from a container image are shown and can be changed; those created here are made from a zip file.",
+		Name: "lambda_function",
+		Doc: "Functions. Those made from a container image are shown and can be changed; those created here are " +
+			"made from a zip file.",
 		Service: declare.Service(lambda.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "Configuration.FunctionName", "The function's name: up to 64 letters, digits, hyphens and underscores.").In("FunctionName").Matches("^[a-zA-Z0-9_-]{1,64}$"),
-			declare.Ref("role_name", "Configuration.Role", "iam_role", "role_name", "The role that it runs as, which has to trust lambda.amazonaws.com. Needed to create one.").ByKey().As(declare.LastPart("/")).WithARN(4),
-			declare.Text("zip_b64", "", "Its code, a zip file in base64. Set it to deploy; it is blanked once pushed, and code_sha256 tells what runs. Needed to create or replace one.").
+			declare.Name("name", "Configuration.FunctionName",
+				"The function's name: up to 64 letters, digits, hyphens and underscores.").In("FunctionName").Matches(
+				"^[a-zA-Z0-9_-]{1,64}$"),
+			declare.Ref("role_name", "Configuration.Role", "iam_role", "role_name",
+				"The role that it runs as, which has to trust lambda.amazonaws.com. Needed to create one.").ByKey().As(
+				declare.LastPart("/")).WithARN(4),
+			declare.Text("zip_b64", "", "Its code, a zip file in base64. Set it to deploy; it is blanked once "+
+				"pushed, and code_sha256 tells what runs. Needed to create or replace one.").
 				WriteOnly().In("Code.ZipFile", "ZipFile").As(code),
-			declare.Text("description", "Configuration.Description", "What it is for, up to 256 characters.").In("Description").Length(1, 256).Unset(modules.Text("")),
-			declare.Text("handler", "Configuration.Handler", "What in the code is called, such as index.handler.").In("Handler").Length(1, 128),
-			declare.Text("runtime", "Configuration.Runtime", "What runs the code, such as nodejs22.x, python3.13 or provided.al2023.").In("Runtime"),
-			declare.Text("architecture", "Configuration.Architectures[0]", "The instruction set that the code is for. Default x86_64. AWS changes it only together with the code: set zip_b64, too.").
+			declare.Text("description", "Configuration.Description",
+				"What it is for, up to 256 characters.").In("Description").Length(1, 256).Unset(modules.Text("")),
+			declare.Text("handler", "Configuration.Handler",
+				"What in the code is called, such as index.handler.").In("Handler").Length(1, 128),
+			declare.Text("runtime", "Configuration.Runtime",
+				"What runs the code, such as nodejs22.x, python3.13 or provided.al2023.").In("Runtime"),
+			declare.Text("architecture", "Configuration.Architectures[0]",
+				"The instruction set that the code is for. Default x86_64. AWS changes it only together with the "+
+					"code: set zip_b64, too.").
 				In("Architectures[0]").Default("'x86_64'").OneOf("x86_64", "arm64").Absent(modules.Text("x86_64")),
-			declare.Integer("memory_size", "Configuration.MemorySize", "How many MB of memory it has, from 128 to 32768; processors grow with them. Default 128. AWS refuses more than 10240 unless the function runs on Lambda Managed Instances.").In("MemorySize").Default("128").Between(128, 32768),
-			declare.Integer("timeout", "Configuration.Timeout", "After how many seconds a run is ended, from 1 to 5400. Default 3. AWS refuses more than 900 unless the function runs on Lambda Managed Instances.").In("Timeout").Default("3").Between(1, 5400),
-			declare.Integer("ephemeral_storage_size", "Configuration.EphemeralStorage.Size", "How many MB its directory /tmp has, from 512 to 10240. Default 512.").
+			declare.Integer("memory_size", "Configuration.MemorySize",
+				"How many MB of memory it has, from 128 to 32768; processors grow with them. Default 128. AWS "+
+					"refuses more than 10240 unless the function runs on Lambda Managed Instances.").In(
+				"MemorySize").Default("128").Between(128, 32768),
+			declare.Integer("timeout", "Configuration.Timeout",
+				"After how many seconds a run is ended, from 1 to 5400. Default 3. AWS refuses more than 900 unless "+
+					"the function runs on Lambda Managed Instances.").In("Timeout").Default("3").Between(1, 5400),
+			declare.Integer("ephemeral_storage_size", "Configuration.EphemeralStorage.Size",
+				"How many MB its directory /tmp has, from 512 to 10240. Default 512.").
 				In("EphemeralStorage.Size").Default("512").Between(512, 10240).Absent(modules.Int(512)),
-			declare.JSON("environment", "Configuration.Environment.Variables", `Its environment variables, a JSON object of strings. Everyone who may read the function sees them.`).
+			declare.JSON("environment", "Configuration.Environment.Variables",
+				`Its environment variables, a JSON object of strings. Everyone who may read the function sees them.`).
 				In("Environment.Variables").EmptyIsNull().Check(`jsonb_typeof(environment) = 'object'`),
-			declare.Texts("subnets", "Configuration.VpcConfig.SubnetIds", "The ids of the subnets that it reaches, such as subnet-0a1b2c3d, all of one VPC; its security groups are in lambda_function_security_groups. NULL: it is in no VPC, and has no groups.").
+			declare.Texts("subnets", "Configuration.VpcConfig.SubnetIds",
+				"The ids of the subnets that it reaches, such as subnet-0a1b2c3d, all of one VPC; its security "+
+					"groups are in lambda_function_security_groups. NULL: it is in no VPC, and has no groups.").
 				Unordered().EmptyIsNull(),
-			declare.Integer("reserved_concurrent_executions", "Concurrency.ReservedConcurrentExecutions", "How many runs at the same time are kept for it, and are the most it can have; 0 stops it. NULL: what the account has left.").
+			declare.Integer("reserved_concurrent_executions", "Concurrency.ReservedConcurrentExecutions",
+				"How many runs at the same time are kept for it, and are the most it can have; 0 stops it. NULL: "+
+					"what the account has left.").
 				In("ReservedConcurrentExecutions").Check("reserved_concurrent_executions >= 0"),
 			declare.ARN("arn", "Configuration.FunctionArn").In("FunctionArn", "Resource"),
 			declare.Text("version", "Configuration.Version", "The version the row shows: always $LATEST.").Computed(),
 			declare.Text("package_type", "Configuration.PackageType", "Zip or Image.").Computed(),
-			declare.Text("code_sha256", "Configuration.CodeSha256", "The SHA-256 of the zip file, in base64.").Computed(),
+			declare.Text("code_sha256", "Configuration.CodeSha256",
+				"The SHA-256 of the zip file, in base64.").Computed(),
 			declare.Bigint("code_size", "Configuration.CodeSize", "How many bytes the zip file has.").Computed(),
-			declare.Text("state", "Configuration.State", "Pending, Active, Inactive (not called for weeks), Failed or Deleting.").Computed(),
-			declare.Text("state_reason", "Configuration.StateReason", "Why it is in that state, if AWS says so.").Computed().Since(3),
-			declare.Text("last_update_status", "Configuration.LastUpdateStatus", "Whether the last change has taken effect: Successful, Failed or InProgress.").Computed(),
+			declare.Text("state", "Configuration.State",
+				"Pending, Active, Inactive (not called for weeks), Failed or Deleting.").Computed(),
+			declare.Text("state_reason", "Configuration.StateReason",
+				"Why it is in that state, if AWS says so.").Computed().Since(3),
+			declare.Text("last_update_status", "Configuration.LastUpdateStatus",
+				"Whether the last change has taken effect: Successful, Failed or InProgress.").Computed(),
 			declare.Tags("Tags", (*lambda.Client).TagResource, (*lambda.Client).UntagResource),
 		},
-		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}}, // by which its security groups name it
+		// by which its security groups name it
+		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}},
 		DestroyBeforeCreate: true,
 
 		// ListFunctions leaves out state, tags and concurrency. GetFunction may be
 		// called 100 times a second, everything else fifteen (Lambda Developer Guide,
 		// "Quotas").
 		EventMappings: modules.EventMappings("lambda.amazonaws.com",
-			modules.Request("functionName", "PublishVersion", "PutFunctionCodeSigningConfig", "DeleteFunctionCodeSigningConfig", "PutRuntimeManagementConfig", "PutFunctionRecursionConfig"),
+			modules.Request("functionName", "PublishVersion", "PutFunctionCodeSigningConfig",
+				"DeleteFunctionCodeSigningConfig", "PutRuntimeManagementConfig", "PutFunctionRecursionConfig"),
 		),
-		List: declare.Pages(lambda.NewListFunctionsPaginator, "Functions", declare.Convert(func(f lambdatypes.FunctionConfiguration) lambda.GetFunctionOutput {
-			return lambda.GetFunctionOutput{Configuration: &f}
-		})).Names("name", "FunctionName"),
+		List: declare.Pages(lambda.NewListFunctionsPaginator, "Functions",
+			declare.Convert(func(f lambdatypes.FunctionConfiguration) lambda.GetFunctionOutput {
+				return lambda.GetFunctionOutput{Configuration: &f}
+			})).Names("name", "FunctionName"),
 		Get: declare.One(declare.Call((*lambda.Client).GetFunction), ""),
 		Row: unread,
 		Create: declare.Call((*lambda.Client).CreateFunction, declare.Failed(refused),
-			declare.With(&lambda.CreateFunctionInput{PackageType: lambdatypes.PackageTypeZip}), declare.Edit(completeFunction)),
+			declare.With(&lambda.CreateFunctionInput{PackageType: lambdatypes.PackageTypeZip}),
+			declare.Edit(completeFunction)),
 		// While one change takes effect Lambda refuses the next; the code comes last,
 		// because nobody can see whether it has been pushed already, and what came
 		// before it is not done again.
 		Updates: []declare.Update{
-			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionConfiguration, declare.Failed(refused), declare.Edit(configure)),
-				"role_name", "description", "handler", "runtime", "memory_size", "timeout", "ephemeral_storage_size", "environment", "subnets").
+			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionConfiguration, declare.Failed(refused),
+				declare.Edit(configure)),
+				"role_name", "description", "handler", "runtime", "memory_size", "timeout", "ephemeral_storage_size",
+				"environment", "subnets").
 				Holding(func(s *declare.Step) func() {
 					if !s.Changes("subnets") {
 						return func() {}
 					}
 					return groups.Lock(s.Scope, s.Have["arn"].String())
 				}),
-			declare.Put("reserved_concurrent_executions", declare.Call((*lambda.Client).PutFunctionConcurrency), declare.Call((*lambda.Client).DeleteFunctionConcurrency)),
-			declare.By(func(ctx context.Context, s *declare.Step) error { return s.UpdateTags(ctx) }, modules.ColumnTags),
-			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Failed(refused), declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
-				if in.ZipFile == nil {
-					return codeToo
-				}
-				if in.Architectures == nil {
-					in.Architectures = []lambdatypes.Architecture{lambdatypes.Architecture(s.Have["architecture"].String())}
-				}
-				return nil
-			})), "architecture", "zip_b64"),
+			declare.Put("reserved_concurrent_executions", declare.Call((*lambda.Client).PutFunctionConcurrency),
+				declare.Call((*lambda.Client).DeleteFunctionConcurrency)),
+			declare.By(func(ctx context.Context, s *declare.Step) error {
+				return s.UpdateTags(ctx)
+			}, modules.ColumnTags),
+			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Failed(refused),
+				declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
+					if in.ZipFile == nil {
+						return codeToo
+					}
+					if in.Architectures == nil {
+						in.Architectures = []lambdatypes.Architecture{lambdatypes.Architecture(
+							s.Have["architecture"].String())}
+					}
+					return nil
+				})), "architecture", "zip_b64"),
 		},
 		Delete:  declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
 		Going:   declare.In("state", string(lambdatypes.StateDeleting)),
@@ -101,11 +138,13 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 }
 
 // noCode is the error of a function without code.
-var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode", Message: "zip_b64 must hold the code, a zip file in base64"}
+var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
+	Message: "zip_b64 must hold the code, a zip file in base64"}
 
 // codeToo is the error of a change of the architecture alone, which
 // UpdateFunctionCode refuses: it takes no architecture without code.
-var codeToo = &modules.Error{Class: modules.Invalid, Code: "InvalidCode", Message: "AWS changes architecture only together with the code: set zip_b64, too"}
+var codeToo = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
+	Message: "AWS changes architecture only together with the code: set zip_b64, too"}
 
 // code is a zip file in base64.
 var code = declare.Codec{Encode: func(v modules.Value) (any, error) {
@@ -137,7 +176,8 @@ func refused(_ context.Context, _ *declare.Step, err error) error {
 	case aws.HasCode(err, "ResourceConflictException") && strings.Contains(err.Error(), "already exist"):
 		return &modules.Error{Class: modules.Exists, Code: "ResourceConflictException", Message: err.Error(), Err: err}
 	case aws.HasCode(err, "KMSAccessDeniedException"):
-		return &modules.Error{Class: modules.Dependency, Code: "KMSAccessDeniedException", Message: err.Error(), Err: err}
+		return &modules.Error{Class: modules.Dependency, Code: "KMSAccessDeniedException",
+			Message: err.Error(), Err: err}
 	}
 	return err
 }
@@ -145,7 +185,8 @@ func refused(_ context.Context, _ *declare.Step, err error) error {
 // vpcConfig returns the configuration of a function in these subnets. Lambda
 // takes subnets and groups together or none of them: the groups are those that
 // the function has, or the VPC's default group if it comes from elsewhere.
-func vpcConfig(ctx context.Context, s *declare.Step, subnets []string, have *lambdatypes.VpcConfigResponse) (*lambdatypes.VpcConfig, error) {
+func vpcConfig(ctx context.Context, s *declare.Step, subnets []string,
+	have *lambdatypes.VpcConfigResponse) (*lambdatypes.VpcConfig, error) {
 	if len(subnets) == 0 { // IPv6, which no column shows, goes with the subnets: Lambda refuses it without
 		none := &lambdatypes.VpcConfig{SubnetIds: []string{}, SecurityGroupIds: []string{}}
 		if have != nil && awssdk.ToBool(have.Ipv6AllowedForDualStack) {
@@ -163,7 +204,8 @@ func vpcConfig(ctx context.Context, s *declare.Step, subnets []string, have *lam
 			return nil, err
 		}
 		if was == vpc {
-			return &lambdatypes.VpcConfig{SubnetIds: subnets, SecurityGroupIds: have.SecurityGroupIds, Ipv6AllowedForDualStack: have.Ipv6AllowedForDualStack}, nil
+			return &lambdatypes.VpcConfig{SubnetIds: subnets, SecurityGroupIds: have.SecurityGroupIds,
+				Ipv6AllowedForDualStack: have.Ipv6AllowedForDualStack}, nil
 		}
 	}
 	group, err := s.Clients.DefaultGroup(ctx, s.Scope, vpc)
@@ -197,7 +239,8 @@ func configure(ctx context.Context, s *declare.Step, in *lambda.UpdateFunctionCo
 	if !s.Changes("subnets") {
 		return nil
 	}
-	is, err := declare.ClientOf[*lambda.Client](s).GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: in.FunctionName})
+	is, err := declare.ClientOf[*lambda.Client](s).GetFunctionConfiguration(ctx,
+		&lambda.GetFunctionConfigurationInput{FunctionName: in.FunctionName})
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,9 @@ type patient struct{ *lambda.Client }
 // invoke is the function lambda_function_invoke.
 func invoke(c *aws.Clients) *modules.Function {
 	return &modules.Function{
-		Name:   "lambda_function_invoke",
-		Doc:    "Calls a function and waits for its answer. A function that fails is no error here: the column error says so.",
+		Name: "lambda_function_invoke",
+		Doc: "Calls a function and waits for its answer. A function that fails is no error here: the column error " +
+			"says so.",
 		Sample: `SELECT status, payload, error FROM lambda_function_invoke('greet', '{"name": "world"}')`,
 		Given: `INSERT INTO iam_role (role_name, assume_role_policy_document) VALUES ('greeter',
     '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]}');
@@ -46,7 +47,9 @@ INSERT INTO lambda_function (name, role_name, runtime, handler, zip_b64) VALUES 
 		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
 			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
 			client, err := aws.Client(ctx, c, scope, func(cfg awssdk.Config) patient {
-				return patient{lambda.NewFromConfig(cfg, func(o *lambda.Options) { o.HTTPClient = c.Patient(longestRun) })}
+				return patient{lambda.NewFromConfig(cfg, func(o *lambda.Options) {
+					o.HTTPClient = c.Patient(longestRun)
+				})}
 			})
 			if err != nil {
 				return nil, err

@@ -33,8 +33,9 @@ func newSubnets(t *testing.T, clients *aws.Clients, scope modules.Scope) []strin
 }
 
 func want(subnets []string) modules.Row {
-	return modules.Row{"subnet_group_name": modules.Text("home"), "description": modules.Text("subnets"), "subnets": modules.Strings(subnets),
-		"tags": modules.StringMap(map[string]string{"env": "test"})}
+	return modules.Row{"subnet_group_name": modules.Text("home"), "description": modules.Text("subnets"),
+		"subnets": modules.Strings(subnets),
+		"tags":    modules.StringMap(map[string]string{"env": "test"})}
 }
 
 // moto has no UpdateSubnetGroup.
@@ -60,10 +61,12 @@ func TestSubnetGroupUpdate(t *testing.T) {
 	wanted := have.Clone()
 	wanted["description"], wanted["subnets"] = modules.Null, modules.Strings([]string{"subnet-2", "subnet-3"})
 	ctx, permit := t.Context(), awstest.Permit()
-	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), have, wanted, []string{"description", "subnets"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, awstest.Scope("us-west-2"), have, wanted,
+		[]string{"description", "subnets"}); err != nil {
 		t.Fatal(err)
 	}
-	if got.Text("SubnetGroupName") != "home" || got["Description"] != "" || !slices.Equal(got.Texts("SubnetIds"), []string{"subnet-2", "subnet-3"}) {
+	if got.Text("SubnetGroupName") != "home" || got["Description"] != "" ||
+		!slices.Equal(got.Texts("SubnetIds"), []string{"subnet-2", "subnet-3"}) {
 		t.Errorf("updated with %v", got)
 	}
 }
@@ -80,14 +83,18 @@ func TestClusterLifecycle(t *testing.T) {
 		Resource: newCluster(clients),
 		Scope:    scope,
 		Want: modules.Row{
-			"cluster_name": text("events"), "description": text("events"), "node_type": text("db.t4g.small"), "num_shards": number(2), "num_replicas_per_shard": number(2),
-			"acl_name": text("open-access"), "subnet_group_id": text("home"), "port": number(6380), "tls_enabled": modules.Bool(true), "auto_minor_version_upgrade": modules.Bool(true),
+			"cluster_name": text("events"), "description": text("events"), "node_type": text("db.t4g.small"),
+			"num_shards": number(2), "num_replicas_per_shard": number(2),
+			"acl_name": text("open-access"), "subnet_group_id": text("home"), "port": number(6380),
+			"tls_enabled": modules.Bool(true), "auto_minor_version_upgrade": modules.Bool(true),
 			"snapshot_retention_limit": number(1), "tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
 			"description": {text("others")}, // moto takes an empty one for none given
-			"node_type":   {text("db.r6g.large")}, "num_shards": {number(3)}, "num_replicas_per_shard": {number(1)}, "engine_version": {text("7.1")},
-			"acl_name": {text("strict")}, "parameter_group_name": {text("mine")}, "maintenance_window": {text("sun:23:00-mon:01:30")},
+			"node_type":   {text("db.r6g.large")}, "num_shards": {number(3)}, "num_replicas_per_shard": {number(1)},
+			"engine_version": {text("7.1")},
+			"acl_name":       {text("strict")}, "parameter_group_name": {text("mine")},
+			"maintenance_window":       {text("sun:23:00-mon:01:30")},
 			"snapshot_retention_limit": {number(3)}, "snapshot_window": {text("05:00-09:00")},
 		},
 	})
@@ -106,7 +113,8 @@ func TestClusterGoing(t *testing.T) {
 	status, deleted := "creating", []awstest.Input{}
 	r := newCluster(awstest.FakeJSON(t, map[string]func(awstest.Input) (any, error){
 		"DescribeClusters": func(awstest.Input) (any, error) {
-			return map[string]any{"Clusters": []any{map[string]any{"Name": "events", "Status": status, "ARN": "arn"}}}, nil
+			return map[string]any{"Clusters": []any{map[string]any{"Name": "events", "Status": status, "ARN": "arn"}}},
+				nil
 		},
 		"ListTags": func(awstest.Input) (any, error) { return map[string]any{"TagList": []any{}}, nil },
 		"DeleteCluster": func(in awstest.Input) (any, error) {
@@ -164,8 +172,15 @@ func TestSecurityGroups(t *testing.T) {
 		do    func() error
 		wants []string
 	}{
-		{func() error { _, err := awstest.Create(ctx, m, permit, scope, row("sg-2"), ""); return err }, []string{"sg-2"}}, // in place of the standard one
-		{func() error { _, err := awstest.Create(ctx, m, permit, scope, row("sg-3"), ""); return err }, []string{"sg-2", "sg-3"}},
+		// in place of the standard one
+		{func() error {
+			_, err := awstest.Create(ctx, m, permit, scope, row("sg-2"), "")
+			return err
+		}, []string{"sg-2"}},
+		{func() error {
+			_, err := awstest.Create(ctx, m, permit, scope, row("sg-3"), "")
+			return err
+		}, []string{"sg-2", "sg-3"}},
 		{func() error { return awstest.Delete(ctx, m, permit, scope, row("sg-2")) }, []string{"sg-3"}},
 		{func() error { return awstest.Delete(ctx, m, permit, scope, row("sg-3")) }, []string{"sg-1"}},
 	} {
@@ -173,7 +188,8 @@ func TestSecurityGroups(t *testing.T) {
 			t.Fatalf("got %v, %v, want %v", groups, err, step.wants)
 		}
 	}
-	if rows, err := awstest.Get(ctx, m, scope, []modules.Row{row("sg-1"), row("sg-old")}); err != nil || len(rows) != 1 {
+	if rows, err := awstest.Get(ctx, m, scope, []modules.Row{row("sg-1"), row("sg-old")}); err != nil ||
+		len(rows) != 1 {
 		t.Errorf("got %v, %v", rows, err)
 	}
 }

@@ -21,29 +21,52 @@ func newCluster(c *aws.Clients) *declare.Resource {
 	shards := declare.With(&memorydb.DescribeClustersInput{ShowShardDetails: awssdk.Bool(true)})
 	return declare.New(c, declare.Table[mdbtypes.Cluster]{
 		Name: "memory_db_cluster",
-		Doc: "Clusters of MemoryDB. Deleting one deletes its data, after a final snapshot: the cluster's name, -final- and the time (IaSQL took none). " +
-			"The snapshot costs until it is deleted, by aws memorydb delete-snapshot; skip_final_snapshot does without it.",
+		Doc: "Clusters of MemoryDB. Deleting one deletes its data, after a final snapshot: the cluster's name, " +
+			"-final- and the time (IaSQL took none). " +
+			"The snapshot costs until it is deleted, by aws memorydb delete-snapshot; skip_final_snapshot does " +
+			"without it.",
 		Service: service,
 		Columns: []declare.Column{
-			name("cluster_name", "Name", "ClusterName", "The cluster's name: lowercase letters, digits and hyphens, a letter first."),
+			name("cluster_name", "Name", "ClusterName",
+				"The cluster's name: lowercase letters, digits and hyphens, a letter first."),
 			declare.Text("description", "Description", "What it is for.").Unset(modules.Text("")),
-			declare.Text("node_type", "NodeType", "What each node runs on. Default db.r6g.large.").Default("'db.r6g.large'").Matches(`^db\.[a-z0-9]+\.[a-z0-9]+$`),
-			declare.Integer("num_shards", "NumberOfShards", "Over how many shards its data is spread. Default 1.").In("NumShards", "ShardConfiguration.ShardCount").Default("1").Between(1, 500),
-			declare.Integer("num_replicas_per_shard", "Shards[0].NumberOfNodes", "How many replicas each shard has, up to 5. Default 1.").
+			declare.Text("node_type", "NodeType",
+				"What each node runs on. Default db.r6g.large.").Default("'db.r6g.large'").Matches(
+				`^db\.[a-z0-9]+\.[a-z0-9]+$`),
+			declare.Integer("num_shards", "NumberOfShards",
+				"Over how many shards its data is spread. Default 1.").In("NumShards",
+				"ShardConfiguration.ShardCount").Default("1").Between(1, 500),
+			declare.Integer("num_replicas_per_shard", "Shards[0].NumberOfNodes",
+				"How many replicas each shard has, up to 5. Default 1.").
 				In("NumReplicasPerShard", "ReplicaConfiguration.ReplicaCount").As(replicas).Default("1").Between(0, 5),
-			declare.Text("engine_version", "EngineVersion", "The engine's version, such as 7.1, which can only go up; AWS's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
-			declare.Text("acl_name", "ACLName", "The access control list that says who may do what. Default open-access: whoever reaches it.").Default("'open-access'"),
-			declare.Text("parameter_group_name", "ParameterGroupName", "The settings of its engine; AWS's own if left out.").OptionalComputed(),
-			declare.Ref("subnet_group_id", "SubnetGroupName", "subnet_group", "subnet_group_name", "The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
-			declare.Integer("port", "ClusterEndpoint.Port", "The port it listens on. Default 6379.").In("Port").Default("6379").Between(1, 65535).CreateOnly(),
-			declare.Bool("tls_enabled", "TLSEnabled", "Whether connections are encrypted. Default true.").Default("true").CreateOnly(),
+			declare.Text("engine_version", "EngineVersion",
+				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
+			declare.Text("acl_name", "ACLName",
+				"The access control list that says who may do what. Default open-access: whoever reaches it.").Default(
+				"'open-access'"),
+			declare.Text("parameter_group_name", "ParameterGroupName",
+				"The settings of its engine; AWS's own if left out.").OptionalComputed(),
+			declare.Ref("subnet_group_id", "SubnetGroupName", "subnet_group", "subnet_group_name",
+				"The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
+			declare.Integer("port", "ClusterEndpoint.Port",
+				"The port it listens on. Default 6379.").In("Port").Default("6379").Between(1, 65535).CreateOnly(),
+			declare.Bool("tls_enabled", "TLSEnabled",
+				"Whether connections are encrypted. Default true.").Default("true").CreateOnly(),
 			declare.KMSKey("kms_key_id", "KmsKeyId", "that encrypts its data; AWS's own if left out."),
-			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade", "Whether AWS installs minor versions of the engine by itself. Default true.").Default("true").CreateOnly(),
-			declare.Text("maintenance_window", "MaintenanceWindow", "When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
-			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit", "How many days daily snapshots are kept, up to 35; 0, the default, makes none.").Default("0").Between(0, 35),
-			declare.Text("snapshot_window", "SnapshotWindow", "When in the day they are made, such as 05:00-09:00 (UTC); AWS picks a time if left out.").OptionalComputed(),
-			declare.Text("address", "ClusterEndpoint.Address", "The name it is connected to by; NULL until it is available.").Computed(),
-			declare.Text("status", "Status", "What it is doing, such as creating, available, updating or deleting.").Computed(),
+			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade",
+				"Whether AWS installs minor versions of the engine by itself. Default true.").Default(
+				"true").CreateOnly(),
+			declare.Text("maintenance_window", "MaintenanceWindow",
+				"When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
+			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit",
+				"How many days daily snapshots are kept, up to 35; 0, the default, makes none.").Default("0").Between(0,
+				35),
+			declare.Text("snapshot_window", "SnapshotWindow",
+				"When in the day they are made, such as 05:00-09:00 (UTC); AWS picks a time if left out.").OptionalComputed(),
+			declare.Text("address", "ClusterEndpoint.Address",
+				"The name it is connected to by; NULL until it is available.").Computed(),
+			declare.Text("status", "Status",
+				"What it is doing, such as creating, available, updating or deleting.").Computed(),
 			declare.SkipFinalSnapshot().Since(2),
 			declare.ARN("arn", "ARN"),
 			tags(),
@@ -68,7 +91,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*memorydb.Client).CreateCluster),
 		Updates: []declare.Update{
-			declare.Modify(update, "description", "acl_name", "parameter_group_name", "maintenance_window", "snapshot_retention_limit", "snapshot_window"),
+			declare.Modify(update, "description", "acl_name", "parameter_group_name", "maintenance_window",
+				"snapshot_retention_limit", "snapshot_window"),
 			declare.ModifyEach(update, "engine_version", "node_type", "num_shards", "num_replicas_per_shard"),
 		},
 		Delete: declare.Call((*memorydb.Client).DeleteCluster, declare.Edit(finalSnapshot)),
@@ -107,28 +131,32 @@ func sameVersion(a, b string) bool {
 func newGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Clients: c,
-		Description: aws.DescribeGroups("memory_db_cluster_security_groups", "The security groups of clusters. One that has no other has the default group of its VPC.",
-			modules.Column{Name: "memory_db_cluster_id", References: &modules.Reference{Table: "memory_db_cluster", Key: "cluster_name"}, Doc: "The cluster."},
+		Description: aws.DescribeGroups("memory_db_cluster_security_groups",
+			"The security groups of clusters. One that has no other has the default group of its VPC.",
+			modules.Column{Name: "memory_db_cluster_id",
+				References: &modules.Reference{Table: "memory_db_cluster", Key: "cluster_name"}, Doc: "The cluster."},
 			modules.EventMappings("memorydb.amazonaws.com",
 				modules.Request("clusterName", "UpdateCluster"),
 				modules.Request("clusterNames", "BatchUpdateCluster"))...),
 		Owner:  "memory_db_cluster_id",
 		Member: aws.GroupColumn,
-		Lists: declare.Lists(newCluster(c), declare.Identity("cluster_name"), func(cluster *mdbtypes.Cluster) aws.MemberList {
-			list := aws.MemberList{Owner: awssdk.ToString(cluster.Name)}
-			for _, group := range cluster.SecurityGroups {
-				if awssdk.ToString(group.Status) != "removing" {
-					list.Members = append(list.Members, awssdk.ToString(group.SecurityGroupId))
+		Lists: declare.Lists(newCluster(c), declare.Identity("cluster_name"),
+			func(cluster *mdbtypes.Cluster) aws.MemberList {
+				list := aws.MemberList{Owner: awssdk.ToString(cluster.Name)}
+				for _, group := range cluster.SecurityGroups {
+					if awssdk.ToString(group.Status) != "removing" {
+						list.Members = append(list.Members, awssdk.ToString(group.SecurityGroupId))
+					}
 				}
-			}
-			return list
-		}),
+				return list
+			}),
 		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, memorydb.NewFromConfig)
 			if err != nil {
 				return err
 			}
-			_, err = client.UpdateCluster(ctx, &memorydb.UpdateClusterInput{ClusterName: &have.Owner, SecurityGroupIds: want})
+			_, err = client.UpdateCluster(ctx,
+				&memorydb.UpdateClusterInput{ClusterName: &have.Owner, SecurityGroupIds: want})
 			return err
 		},
 		Standard: func(ctx context.Context, scope modules.Scope, list aws.MemberList) (string, error) {

@@ -34,7 +34,8 @@ func name(column, member, input, doc string) declare.Column {
 }
 
 func tags() declare.Column {
-	return declare.Tags("TagList", (*memorydb.Client).TagResource, (*memorydb.Client).UntagResource).From(declare.Call((*memorydb.Client).ListTags))
+	return declare.Tags("TagList", (*memorydb.Client).TagResource,
+		(*memorydb.Client).UntagResource).From(declare.Call((*memorydb.Client).ListTags))
 }
 
 // newSubnetGroup declares the table subnet_group.
@@ -44,9 +45,11 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		Doc:     "Subnet groups: the subnets that clusters are put into.",
 		Service: service,
 		Columns: []declare.Column{
-			name("subnet_group_name", "Name", "SubnetGroupName", "The group's name: lowercase letters, digits and hyphens, a letter first."),
+			name("subnet_group_name", "Name", "SubnetGroupName",
+				"The group's name: lowercase letters, digits and hyphens, a letter first."),
 			declare.Text("description", "Description", "What it is for.").Unset(modules.Text("")),
-			declare.Texts("subnets", "Subnets[].Identifier", "The ids of its subnets, such as subnet-0a1b2c3d, of one VPC.").
+			declare.Texts("subnets", "Subnets[].Identifier",
+				"The ids of its subnets, such as subnet-0a1b2c3d, of one VPC.").
 				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),
 			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			declare.ARN("arn", "ARN"),
@@ -60,7 +63,9 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		Create:  declare.Call((*memorydb.Client).CreateSubnetGroup),
 		Updates: []declare.Update{declare.Modify(declare.Call((*memorydb.Client).UpdateSubnetGroup))},
 		Delete:  declare.Call((*memorydb.Client).DeleteSubnetGroup),
-		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return have["subnet_group_name"].String() == "default" }, Why: "it is the default subnet group, which AWS made by itself",
+		Refuses: []declare.Refusal{{When: func(have modules.Row) bool {
+			return have["subnet_group_name"].String() == "default"
+		}, Why: "it is the default subnet group, which AWS made by itself",
 			Source: "https://docs.aws.amazon.com/memorydb/latest/APIReference/API_DeleteSubnetGroup.html"}},
 	})
 }

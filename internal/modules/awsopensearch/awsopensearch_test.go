@@ -32,14 +32,18 @@ func document(t *testing.T, text string) modules.Value {
 }
 
 func policy(action string) string {
-	return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"` + action + `","Resource":"*"}]}`
+	return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"123456789012"},"Action":"` +
+		action + `","Resource":"*"}]}`
 }
 
 func domain(name string) modules.Row {
 	return modules.Row{
-		"domain_name": text(name), "version": text("OpenSearch_2.11"), "instance_type": text("t3.small.search"), "instance_count": modules.Int(1),
-		"availability_zone_count": modules.Int(1), "cold_storage": modules.Bool(false), "enable_fine_grained_access_control": modules.Bool(false),
-		"enforce_https": modules.Bool(true), "encryption_at_rest": modules.Bool(true), "node_to_node_encryption": modules.Bool(true),
+		"domain_name": text(name), "version": text("OpenSearch_2.11"), "instance_type": text("t3.small.search"),
+		"instance_count":          modules.Int(1),
+		"availability_zone_count": modules.Int(1), "cold_storage": modules.Bool(false),
+		"enable_fine_grained_access_control": modules.Bool(false),
+		"enforce_https":                      modules.Bool(true), "encryption_at_rest": modules.Bool(true),
+		"node_to_node_encryption": modules.Bool(true),
 	}
 }
 
@@ -47,7 +51,8 @@ func TestDomainLifecycle(t *testing.T) {
 	t.Parallel()
 	groups := newSecurityGroups(awstest.Clients(t))
 	want := domain("life")
-	want["tags"], want["subnets"] = modules.StringMap(map[string]string{"env": "test"}), modules.Strings([]string{"subnet-1"})
+	want["tags"], want["subnets"] = modules.StringMap(map[string]string{"env": "test"}),
+		modules.Strings([]string{"subnet-1"})
 	want["access_policy"] = document(t, policy("es:ESHttpGet"))
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newDomain(awstest.Clients(t), groups), Scope: awstest.Scope("us-east-1"), Want: want,
@@ -66,8 +71,10 @@ func TestDomainLifecycle(t *testing.T) {
 		// Types and numbers go together, and have a test of their own. moto has no
 		// UpgradeDomain, keeps a policy that is to be removed, and of UpdateDomainConfig
 		// neither Auto-Tune's state nor the IP address type.
-		Elsewhere: []string{"version", "dedicated_master_type", "dedicated_master_count", "warm_instance_type", "warm_instance_count", "auto_tune", "ip_address_type",
-			"fine_grained_access_control_user_arn", "fine_grained_access_control_master_username", "fine_grained_access_control_master_password"},
+		Elsewhere: []string{"version", "dedicated_master_type", "dedicated_master_count", "warm_instance_type",
+			"warm_instance_count", "auto_tune", "ip_address_type",
+			"fine_grained_access_control_user_arn", "fine_grained_access_control_master_username",
+			"fine_grained_access_control_master_password"},
 		Calls: map[string]int{"tags": 2},
 	})
 }
@@ -100,8 +107,11 @@ func (f *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestDomainCalls(t *testing.T) {
 	t.Parallel()
 	f := &recorder{status: map[string]any{
-		"DomainName": "life", "ARN": "arn:aws:es:us-east-1:123456789012:domain/life", "EngineVersion": "OpenSearch_2.11", "Endpoint": "search.example.com",
-		"ClusterConfig":   map[string]any{"InstanceType": "t3.small.search", "InstanceCount": 2, "ZoneAwarenessEnabled": true, "WarmEnabled": false, "DedicatedMasterEnabled": false, "DedicatedMasterCount": 3},
+		"DomainName": "life", "ARN": "arn:aws:es:us-east-1:123456789012:domain/life",
+		"EngineVersion": "OpenSearch_2.11", "Endpoint": "search.example.com",
+		"ClusterConfig": map[string]any{"InstanceType": "t3.small.search", "InstanceCount": 2,
+			"ZoneAwarenessEnabled": true, "WarmEnabled": false, "DedicatedMasterEnabled": false,
+			"DedicatedMasterCount": 3},
 		"AutoTuneOptions": map[string]any{"State": "ENABLE_IN_PROGRESS"},
 	}}
 	server := httptest.NewServer(f)
@@ -117,7 +127,9 @@ func TestDomainCalls(t *testing.T) {
 		return rows[0]
 	}
 	have := read()
-	for column, want := range map[string]modules.Value{"availability_zone_count": modules.Int(2), "dedicated_master_count": modules.Null, "auto_tune": modules.Bool(true), "endpoint": text("search.example.com")} {
+	for column, want := range map[string]modules.Value{"availability_zone_count": modules.Int(2),
+		"dedicated_master_count": modules.Null, "auto_tune": modules.Bool(true),
+		"endpoint": text("search.example.com")} {
 		if have[column] != want {
 			t.Errorf("%s is %s, want %s", column, have[column], want)
 		}
@@ -127,17 +139,26 @@ func TestDomainCalls(t *testing.T) {
 		path   string
 		body   string
 	}{
-		{modules.Row{"version": text("OpenSearch_2.13")}, "opensearch/upgradeDomain", `{"DomainName":"life","TargetVersion":"OpenSearch_2.13"}`},
-		{modules.Row{"dedicated_master_type": text("m6g.large.search"), "dedicated_master_count": modules.Int(3), "warm_instance_type": text("ultrawarm1.medium.search"), "warm_instance_count": modules.Int(2)},
-			"opensearch/domain/life/config", `{"ClusterConfig":{"ColdStorageOptions":{"Enabled":false},"DedicatedMasterCount":3,"DedicatedMasterEnabled":true,"DedicatedMasterType":"m6g.large.search",` +
+		{modules.Row{"version": text("OpenSearch_2.13")}, "opensearch/upgradeDomain",
+			`{"DomainName":"life","TargetVersion":"OpenSearch_2.13"}`},
+		{modules.Row{"dedicated_master_type": text("m6g.large.search"), "dedicated_master_count": modules.Int(3),
+			"warm_instance_type": text("ultrawarm1.medium.search"), "warm_instance_count": modules.Int(2)},
+			"opensearch/domain/life/config",
+			`{"ClusterConfig":{"ColdStorageOptions":{"Enabled":false},"DedicatedMasterCount":3,"DedicatedMasterEnabled":true,"DedicatedMasterType":"m6g.large.search",` +
 				`"InstanceCount":2,"InstanceType":"t3.small.search","WarmCount":2,"WarmEnabled":true,"WarmType":"ultrawarm1.medium.search","ZoneAwarenessConfig":{"AvailabilityZoneCount":2},"ZoneAwarenessEnabled":true}}`},
-		{modules.Row{"auto_tune": modules.Bool(false)}, "opensearch/domain/life/config", `{"AutoTuneOptions":{"DesiredState":"DISABLED"}}`},
+		{modules.Row{"auto_tune": modules.Bool(false)}, "opensearch/domain/life/config",
+			`{"AutoTuneOptions":{"DesiredState":"DISABLED"}}`},
 		{modules.Row{"access_policy": modules.Null}, "opensearch/domain/life/config", `{"AccessPolicies":""}`},
-		{modules.Row{"ip_address_type": text("dualstack")}, "opensearch/domain/life/config", `{"IPAddressType":"dualstack"}`},
-		{modules.Row{"enable_fine_grained_access_control": modules.Bool(true), "fine_grained_access_control_master_username": text("someone"), "fine_grained_access_control_master_password": text("not-a-secret")},
-			"opensearch/domain/life/config", `{"AdvancedSecurityOptions":{"Enabled":true,"InternalUserDatabaseEnabled":true,"MasterUserOptions":{"MasterUserName":"someone","MasterUserPassword":"not-a-secret"}}}`},
+		{modules.Row{"ip_address_type": text("dualstack")}, "opensearch/domain/life/config",
+			`{"IPAddressType":"dualstack"}`},
+		{modules.Row{"enable_fine_grained_access_control": modules.Bool(true),
+			"fine_grained_access_control_master_username": text("someone"),
+			"fine_grained_access_control_master_password": text("not-a-secret")},
+			"opensearch/domain/life/config",
+			`{"AdvancedSecurityOptions":{"Enabled":true,"InternalUserDatabaseEnabled":true,"MasterUserOptions":{"MasterUserName":"someone","MasterUserPassword":"not-a-secret"}}}`},
 		{modules.Row{"fine_grained_access_control_user_arn": text("arn:aws:iam::123456789012:role/r")},
-			"opensearch/domain/life/config", `{"AdvancedSecurityOptions":{"Enabled":false,"InternalUserDatabaseEnabled":false,"MasterUserOptions":{"MasterUserARN":"arn:aws:iam::123456789012:role/r"}}}`},
+			"opensearch/domain/life/config",
+			`{"AdvancedSecurityOptions":{"Enabled":false,"InternalUserDatabaseEnabled":false,"MasterUserOptions":{"MasterUserARN":"arn:aws:iam::123456789012:role/r"}}}`},
 	} {
 		want, columns := have.Clone(), []string{}
 		for column, value := range test.change {
@@ -171,12 +192,15 @@ func TestDomainCalls(t *testing.T) {
 func TestDomainStates(t *testing.T) {
 	clients := aws.New(aws.Options{})
 	r := newDomain(clients, newSecurityGroups(clients))
-	row, err := declare.RowOf(t.Context(), r, ostypes.DomainStatus{DomainName: awssdk.String("d"), DomainProcessingStatus: ostypes.DomainProcessingStatusTypeCreating})
+	row, err := declare.RowOf(t.Context(), r,
+		ostypes.DomainStatus{DomainName: awssdk.String("d"),
+			DomainProcessingStatus: ostypes.DomainProcessingStatusTypeCreating})
 	if _, told := row["availability_zone_count"]; err != nil || told || awstest.Phase(r, row) != modules.Forming {
 		t.Errorf("created: %v, %v", row, err)
 	}
 	for _, d := range []ostypes.DomainStatus{
-		{DomainProcessingStatus: ostypes.DomainProcessingStatusTypeDeleting}, {DomainProcessingStatus: ostypes.DomainProcessingStatusTypeActive, Deleted: awssdk.Bool(true)},
+		{DomainProcessingStatus: ostypes.DomainProcessingStatusTypeDeleting},
+		{DomainProcessingStatus: ostypes.DomainProcessingStatusTypeActive, Deleted: awssdk.Bool(true)},
 	} {
 		if row, err := declare.RowOf(t.Context(), r, d); err != nil || awstest.Phase(r, row) != modules.Going {
 			t.Errorf("deleted: %v, %v", row, err)
@@ -200,7 +224,8 @@ func TestSecurityGroups(t *testing.T) {
 	// moto gives a domain no group by itself.
 	one := modules.Row{"domain_id": text("inside"), "security_group_id": text("sg-1")}
 	two := modules.Row{"domain_id": text("inside"), "security_group_id": text("sg-2")}
-	if err := groups.Set(ctx, clients.Permitted(permit), scope, aws.MemberList{Owner: "inside", Subnets: []string{"subnet-1"}}, []string{"sg-1", "sg-2"}); err != nil {
+	if err := groups.Set(ctx, clients.Permitted(permit), scope,
+		aws.MemberList{Owner: "inside", Subnets: []string{"subnet-1"}}, []string{"sg-1", "sg-2"}); err != nil {
 		t.Fatal(err)
 	}
 	// A change of the subnets leaves the groups.
@@ -212,7 +237,8 @@ func TestSecurityGroups(t *testing.T) {
 	if err := awstest.Update(ctx, r, permit, scope, have[0], in, []string{"subnets"}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := awstest.Get(ctx, groups, scope, []modules.Row{one, two, {"domain_id": text("inside"), "security_group_id": text("sg-3")}})
+	got, err := awstest.Get(ctx, groups, scope,
+		[]modules.Row{one, two, {"domain_id": text("inside"), "security_group_id": text("sg-3")}})
 	if err != nil || len(got) != 2 {
 		t.Errorf("groups %v (%v), want two", got, err)
 	}

@@ -67,15 +67,19 @@ func TestParameterGroupLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: r, Scope: awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"name": modules.Text("life"), "family": modules.Text("postgres16"), "description": modules.Text("of a test"),
-			"parameters": document(t, `{"max_connections":"100"}`), "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"name": modules.Text("life"), "family": modules.Text("postgres16"),
+			"description": modules.Text("of a test"),
+			"parameters":  document(t, `{"max_connections":"100"}`),
+			"tags":        modules.StringMap(map[string]string{"env": "test"}),
 		},
 		// None is removed: moto has no ResetDBParameterGroup.
-		Changes: map[string][]modules.Value{"parameters": {document(t, `{"max_connections":200,"work_mem":"4096"}`)}, "tags": tags},
-		Calls:   map[string]int{"tags": 2},
+		Changes: map[string][]modules.Value{"parameters": {document(t, `{"max_connections":200,"work_mem":"4096"}`)},
+			"tags": tags},
+		Calls: map[string]int{"tags": 2},
 	})
 	ctx, permit := t.Context(), awstest.Permit()
-	if err := awstest.Delete(ctx, r, permit, awstest.Scope("us-west-2"), modules.Row{"name": modules.Text("default.postgres16")}); modules.ClassOf(err) != modules.Invalid {
+	if err := awstest.Delete(ctx, r, permit, awstest.Scope("us-west-2"),
+		modules.Row{"name": modules.Text("default.postgres16")}); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("delete AWS's own group: %v, want class %s", err, modules.Invalid)
 	}
 }
@@ -87,8 +91,9 @@ func TestSubnetGroupLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newSubnetGroup(clients), Scope: scope,
 		Want: modules.Row{
-			"name": modules.Text("life"), "description": modules.Text("of a test"), "subnets": modules.Strings(subnets[:2]),
-			"tags": modules.StringMap(map[string]string{"env": "test"}),
+			"name": modules.Text("life"), "description": modules.Text("of a test"),
+			"subnets": modules.Strings(subnets[:2]),
+			"tags":    modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{"tags": tags},
 		// moto's ModifyDBSubnetGroup deletes the group.
@@ -118,12 +123,15 @@ func TestInstanceLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newInstance(clients), Scope: scope,
 		Want: modules.Row{
-			"db_instance_identifier": modules.Text("life"), "engine": modules.Text("postgres"), "engine_version": modules.Text("16.3"),
-			"db_instance_class": modules.Text("db.t4g.micro"), "allocated_storage": modules.Int(20), "storage_type": modules.Text("gp3"),
+			"db_instance_identifier": modules.Text("life"), "engine": modules.Text("postgres"),
+			"engine_version":    modules.Text("16.3"),
+			"db_instance_class": modules.Text("db.t4g.micro"), "allocated_storage": modules.Int(20),
+			"storage_type":      modules.Text("gp3"),
 			"storage_encrypted": modules.Bool(true), "db_name": modules.Text("app"),
 			"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
 			"multi_az": modules.Bool(false), "db_subnet_group_id": modules.Text("net"),
-			"publicly_accessible": modules.Bool(false), "parameter_group_id": modules.Text("one"), "backup_retention_period": modules.Int(1),
+			"publicly_accessible": modules.Bool(false), "parameter_group_id": modules.Text("one"),
+			"backup_retention_period":    modules.Int(1),
 			"auto_minor_version_upgrade": modules.Bool(true), "deletion_protection": modules.Bool(true),
 			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
@@ -145,8 +153,10 @@ func TestInstanceLifecycle(t *testing.T) {
 
 	// A password is changed by one call.
 	r := newInstance(clients)
-	row := modules.Row{"db_instance_identifier": modules.Text("secret"), "engine": modules.Text("postgres"), "db_instance_class": modules.Text("db.t4g.micro"),
-		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret")}
+	row := modules.Row{"db_instance_identifier": modules.Text("secret"), "engine": modules.Text("postgres"),
+		"db_instance_class": modules.Text("db.t4g.micro"),
+		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"),
+		"master_user_password": modules.Text("not-a-secret")}
 	ctx, permit = t.Context(), awstest.PermitBy(journal)
 	have, err := awstest.Create(ctx, r, permit, scope, row, "")
 	if err != nil {
@@ -165,12 +175,17 @@ func TestInstanceLifecycle(t *testing.T) {
 // A Multi-AZ DB cluster, of which everything is described.
 func multiAZ(name string) modules.Row {
 	return modules.Row{
-		"db_cluster_identifier": modules.Text(name), "engine": modules.Text("postgres"), "engine_version": modules.Text("16.3"),
-		"db_cluster_instance_class": modules.Text("db.m6gd.large"), "allocated_storage": modules.Int(100), "iops": modules.Int(1000),
-		"storage_type": modules.Text("io1"), "storage_encrypted": modules.Bool(true), "database_name": modules.Text("app"),
-		"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"), "port": modules.Int(5433),
-		"publicly_accessible": modules.Bool(false), "backup_retention_period": modules.Int(2), "deletion_protection": modules.Bool(true),
-		"tags": modules.StringMap(map[string]string{"env": "test"}),
+		"db_cluster_identifier": modules.Text(name), "engine": modules.Text("postgres"),
+		"engine_version":            modules.Text("16.3"),
+		"db_cluster_instance_class": modules.Text("db.m6gd.large"), "allocated_storage": modules.Int(100),
+		"iops":         modules.Int(1000),
+		"storage_type": modules.Text("io1"), "storage_encrypted": modules.Bool(true),
+		"database_name":   modules.Text("app"),
+		"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
+		"port":                modules.Int(5433),
+		"publicly_accessible": modules.Bool(false), "backup_retention_period": modules.Int(2),
+		"deletion_protection": modules.Bool(true),
+		"tags":                modules.StringMap(map[string]string{"env": "test"}),
 	}
 }
 
@@ -212,16 +227,19 @@ func TestAuroraLifecycle(t *testing.T) {
 		Want: modules.Row{
 			"db_cluster_identifier": modules.Text("aurora-life"), "engine": modules.Text("aurora-postgresql"),
 			"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
-			"storage_encrypted": modules.Bool(true), "publicly_accessible": modules.Bool(false), "deletion_protection": modules.Bool(false),
-			"backup_retention_period": modules.Int(1), "serverless_min_capacity": modules.Text("0.5"), "serverless_max_capacity": modules.Int(2),
-			"tags": modules.StringMap(map[string]string{"env": "test"}),
+			"storage_encrypted": modules.Bool(true), "publicly_accessible": modules.Bool(false),
+			"deletion_protection":     modules.Bool(false),
+			"backup_retention_period": modules.Int(1), "serverless_min_capacity": modules.Text("0.5"),
+			"serverless_max_capacity": modules.Int(2),
+			"tags":                    modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
 			"serverless_min_capacity": {modules.Text("1.5")},
 			"serverless_max_capacity": {modules.Int(16)},
 		},
 		Elsewhere: []string{
-			"engine_version", "db_cluster_instance_class", "allocated_storage", "iops", "storage_type", "port", "backup_retention_period", "deletion_protection", "tags",
+			"engine_version", "db_cluster_instance_class", "allocated_storage", "iops", "storage_type", "port",
+			"backup_retention_period", "deletion_protection", "tags",
 		},
 	})
 }
@@ -232,8 +250,10 @@ func TestAuroraLifecycle(t *testing.T) {
 func members(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope) {
 	t.Helper()
 	aurora := modules.Row{
-		"db_cluster_identifier": modules.Text("aurora"), "engine": modules.Text("aurora-postgresql"), "storage_encrypted": modules.Bool(true),
-		"master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"), "backup_retention_period": modules.Int(7),
+		"db_cluster_identifier": modules.Text("aurora"), "engine": modules.Text("aurora-postgresql"),
+		"storage_encrypted": modules.Bool(true),
+		"master_username":   modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
+		"backup_retention_period": modules.Int(7),
 	}
 	for _, want := range []modules.Row{aurora, multiAZ("multi")} {
 		want["deletion_protection"] = modules.Bool(false)
@@ -241,8 +261,10 @@ func members(ctx context.Context, t *testing.T, clients *aws.Clients, scope modu
 			t.Fatal(err)
 		}
 		if _, err := awstest.Create(ctx, newInstance(clients), awstest.Permit(), scope, modules.Row{
-			"db_instance_identifier": modules.Text("in-" + want["db_cluster_identifier"].String()), "db_cluster_id": want["db_cluster_identifier"],
-			"engine": want["engine"], "db_instance_class": modules.Text("db.r6g.large"), "publicly_accessible": modules.Bool(false),
+			"db_instance_identifier": modules.Text("in-" + want["db_cluster_identifier"].String()),
+			"db_cluster_id":          want["db_cluster_identifier"],
+			"engine":                 want["engine"], "db_instance_class": modules.Text("db.r6g.large"),
+			"publicly_accessible": modules.Bool(false),
 		}, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +291,8 @@ func TestMembers(t *testing.T) {
 		}
 		return byName
 	}
-	if aurora := read(clusters)["aurora"]; !aurora["allocated_storage"].IsNull() || !aurora["db_cluster_instance_class"].IsNull() || aurora["publicly_accessible"].Bool() {
+	if aurora := read(clusters)["aurora"]; !aurora["allocated_storage"].IsNull() ||
+		!aurora["db_cluster_instance_class"].IsNull() || aurora["publicly_accessible"].Bool() {
 		t.Errorf("an Aurora cluster has what Multi-AZ DB clusters have: %v", aurora)
 	}
 	listed := read(instances)
@@ -299,7 +322,8 @@ func TestMembers(t *testing.T) {
 	if err := awstest.Delete(ctx, clusters, permit, scope, read(clusters)["aurora"]); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("delete a cluster that has an instance: %v, want class %s", err, modules.Dependency)
 	}
-	for _, err := range []error{awstest.Delete(ctx, instances, permit, scope, listed["in-aurora"]), awstest.Delete(ctx, clusters, permit, scope, read(clusters)["aurora"])} {
+	for _, err := range []error{awstest.Delete(ctx, instances, permit, scope, listed["in-aurora"]),
+		awstest.Delete(ctx, clusters, permit, scope, read(clusters)["aurora"])} {
 		if err != nil {
 			t.Error(err)
 		}
@@ -331,12 +355,15 @@ func TestSecurityGroups(t *testing.T) {
 	}
 	members(ctx, t, clients, scope)
 	if _, err := awstest.Create(ctx, newInstance(clients), permit, scope, modules.Row{
-		"db_instance_identifier": modules.Text("single"), "engine": modules.Text("postgres"), "db_instance_class": modules.Text("db.t4g.micro"),
-		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"), "master_user_password": modules.Text("not-a-secret"),
+		"db_instance_identifier": modules.Text("single"), "engine": modules.Text("postgres"),
+		"db_instance_class": modules.Text("db.t4g.micro"),
+		"allocated_storage": modules.Int(20), "master_username": modules.Text("someone"),
+		"master_user_password": modules.Text("not-a-secret"),
 	}, ""); err != nil {
 		t.Fatal(err)
 	}
-	for owner, r := range map[string]*aws.Memberships{"single": newInstanceGroups(clients), "aurora": newClusterGroups(clients)} {
+	for owner, r := range map[string]*aws.Memberships{"single": newInstanceGroups(clients),
+		"aurora": newClusterGroups(clients)} {
 		row := func(group string) modules.Row {
 			return modules.Row{r.Owner: modules.Text(owner), r.Member: modules.Text(group)}
 		}
@@ -370,7 +397,8 @@ func TestSecurityGroups(t *testing.T) {
 			}
 		}
 		has(groups[1:]...)
-		if got, err := awstest.Get(ctx, r, scope, []modules.Row{row(groups[0]), row(groups[1])}); err != nil || len(got) != 1 {
+		if got, err := awstest.Get(ctx, r, scope, []modules.Row{row(groups[0]), row(groups[1])}); err != nil ||
+			len(got) != 1 {
 			t.Errorf("get: got %v, %v, want one of two", got, err)
 		}
 		for _, group := range groups {
@@ -382,7 +410,8 @@ func TestSecurityGroups(t *testing.T) {
 	}
 	// A member's are its cluster's: there is nothing to delete.
 	member := newInstanceGroups(clients)
-	if err := awstest.Delete(ctx, member, permit, scope, modules.Row{"rds_id": modules.Text("in-aurora"), "security_group_id": modules.Text(groups[0])}); err != nil {
+	if err := awstest.Delete(ctx, member, permit, scope,
+		modules.Row{"rds_id": modules.Text("in-aurora"), "security_group_id": modules.Text(groups[0])}); err != nil {
 		t.Error(err)
 	}
 }
@@ -399,15 +428,18 @@ func rowOf[T any](t *testing.T, r *declare.Resource, object T) modules.Row {
 // What moto does not do: AWS does not say what an Aurora cluster's storage is, and
 // tells what is under way.
 func TestRows(t *testing.T) {
-	aurora := rowOf(t, newCluster(nil), rdstypes.DBCluster{Engine: awssdk.String("aurora-mysql"), AllocatedStorage: awssdk.Int32(1)})
+	aurora := rowOf(t, newCluster(nil),
+		rdstypes.DBCluster{Engine: awssdk.String("aurora-mysql"), AllocatedStorage: awssdk.Int32(1)})
 	if aurora["storage_type"] != modules.Text("aurora") || !aurora["allocated_storage"].IsNull() {
 		t.Errorf("Aurora: %v", aurora)
 	}
 	changing := rowOf(t, newCluster(nil), rdstypes.DBCluster{
-		Engine: awssdk.String("postgres"), DBClusterInstanceClass: awssdk.String("db.m6gd.large"), AllocatedStorage: awssdk.Int32(100), Iops: awssdk.Int32(1000),
+		Engine: awssdk.String("postgres"), DBClusterInstanceClass: awssdk.String("db.m6gd.large"),
+		AllocatedStorage: awssdk.Int32(100), Iops: awssdk.Int32(1000),
 		PendingModifiedValues: &rdstypes.ClusterPendingModifiedValues{AllocatedStorage: awssdk.Int32(200)},
 	})
-	if changing["allocated_storage"] != modules.Int(200) || changing["iops"] != modules.Int(1000) || !changing["storage_type"].IsNull() {
+	if changing["allocated_storage"] != modules.Int(200) || changing["iops"] != modules.Int(1000) ||
+		!changing["storage_type"].IsNull() {
 		t.Errorf("changing: %v", changing)
 	}
 	for _, engine := range []string{"aurora-mysql", "aurora-postgresql", "neptune", "docdb", "mysql", "postgres"} {
@@ -417,7 +449,8 @@ func TestRows(t *testing.T) {
 		}
 	}
 	groups := groupsOf([]rdstypes.VpcSecurityGroupMembership{
-		{VpcSecurityGroupId: awssdk.String("sg-1"), Status: awssdk.String("active")}, {VpcSecurityGroupId: awssdk.String("sg-2"), Status: awssdk.String("adding")},
+		{VpcSecurityGroupId: awssdk.String("sg-1"), Status: awssdk.String("active")},
+		{VpcSecurityGroupId: awssdk.String("sg-2"), Status: awssdk.String("adding")},
 		{VpcSecurityGroupId: awssdk.String("sg-3"), Status: awssdk.String("removing")},
 	})
 	if !slices.Equal(groups, []string{"sg-1", "sg-2"}) {
@@ -444,15 +477,18 @@ func TestClusterCalls(t *testing.T) {
 		sent  []string
 	}{{modules.Null, nil}, {modules.Text("db.m6gd.large"), []string{"false"}}} {
 		_, err := awstest.Create(ctx, r, permit, scope, modules.Row{
-			"db_cluster_identifier": modules.Text("c"), "engine": modules.Text("postgres"), "db_cluster_instance_class": c.class, "publicly_accessible": modules.Bool(false),
+			"db_cluster_identifier": modules.Text("c"), "engine": modules.Text("postgres"),
+			"db_cluster_instance_class": c.class, "publicly_accessible": modules.Bool(false),
 		}, "")
 		if modules.ClassOf(err) != modules.Invalid || !slices.Equal(form["PubliclyAccessible"], c.sent) {
-			t.Errorf("class %v: %v, sent PubliclyAccessible %v, want %v", c.class, err, form["PubliclyAccessible"], c.sent)
+			t.Errorf("class %v: %v, sent PubliclyAccessible %v, want %v", c.class, err,
+				form["PubliclyAccessible"], c.sent)
 		}
 	}
 	have := modules.Row{"db_cluster_identifier": modules.Text("c")}
 	want := modules.Row{"storage_type": modules.Text("gp3"), "iops": modules.Int(3000)}
-	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"storage_type"}); err == nil || form.Get("Iops") != "3000" || form.Get("StorageType") != "gp3" {
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"storage_type"}); err == nil ||
+		form.Get("Iops") != "3000" || form.Get("StorageType") != "gp3" {
 		t.Errorf("%v, sent %v", err, form)
 	}
 }
@@ -469,7 +505,8 @@ func TestFinalSnapshots(t *testing.T) {
 			form = r.Form
 		}
 		list, _ := strings.CutPrefix(action, "Describe")
-		_, _ = io.WriteString(w, "<"+action+"Response><"+action+"Result><"+list+"><"+strings.TrimSuffix(list, "s")+">"+shown+"</"+strings.TrimSuffix(list, "s")+"></"+list+"></"+action+"Result></"+action+"Response>")
+		_, _ = io.WriteString(w, "<"+action+"Response><"+action+"Result><"+list+"><"+strings.TrimSuffix(list, "s")+">"+
+			shown+"</"+strings.TrimSuffix(list, "s")+"></"+list+"></"+action+"Result></"+action+"Response>")
 	}))
 	t.Cleanup(server.Close)
 	clients, scope := awstest.Fake(server.URL), awstest.Scope("us-west-2")
@@ -490,20 +527,29 @@ func TestFinalSnapshots(t *testing.T) {
 		{postgres + status("incompatible-network"), modules.Null, true, false},
 		{postgres + status("incompatible-restore"), modules.Null, true, false},
 		{postgres + status("deleting"), modules.Null, false, false},
-		{postgres + status("available") + "<ReadReplicaSourceDBInstanceIdentifier>a</ReadReplicaSourceDBInstanceIdentifier>", modules.Null, true, false},
-		{postgres + status("available") + "<ReadReplicaSourceDBClusterIdentifier>a</ReadReplicaSourceDBClusterIdentifier>", modules.Null, true, false},
-		{"<Engine>aurora-postgresql</Engine><DBClusterIdentifier>c</DBClusterIdentifier>" + status("available"), modules.Null, true, false},
+		{postgres + status("available") +
+			"<ReadReplicaSourceDBInstanceIdentifier>a</ReadReplicaSourceDBInstanceIdentifier>", modules.Null,
+			true, false},
+		{postgres + status("available") +
+			"<ReadReplicaSourceDBClusterIdentifier>a</ReadReplicaSourceDBClusterIdentifier>", modules.Null,
+			true, false},
+		{"<Engine>aurora-postgresql</Engine><DBClusterIdentifier>c</DBClusterIdentifier>" + status("available"),
+			modules.Null, true, false},
 		{"<Engine>custom-oracle-ee</Engine>" + status("available"), modules.Null, true, false},
 	} {
 		shown, form = "<DBInstanceIdentifier>d</DBInstanceIdentifier>"+c.instance, nil
-		err := awstest.Delete(ctx, newInstance(clients), permit, scope, modules.Row{"db_instance_identifier": modules.Text("d"), "skip_final_snapshot": c.skip})
-		if name := form.Get("FinalDBSnapshotIdentifier"); err != nil || (form != nil) != c.made || strings.HasPrefix(name, "d-final-") != c.snapshot ||
+		err := awstest.Delete(ctx, newInstance(clients), permit, scope,
+			modules.Row{"db_instance_identifier": modules.Text("d"), "skip_final_snapshot": c.skip})
+		if name := form.Get("FinalDBSnapshotIdentifier"); err != nil || (form != nil) != c.made ||
+			strings.HasPrefix(name, "d-final-") != c.snapshot ||
 			c.made && form.Get("SkipFinalSnapshot") == "true" == c.snapshot {
 			t.Errorf("%s, skip %v: %v, sent %v", c.instance, c.skip, err, form)
 		}
 		shown, form = "<DBClusterIdentifier>d</DBClusterIdentifier>"+postgres+"<Status>available</Status>", nil
-		if err := awstest.Delete(ctx, newCluster(clients), permit, scope, modules.Row{"db_cluster_identifier": modules.Text("d"), "skip_final_snapshot": c.skip}); err != nil ||
-			(form.Get("FinalDBSnapshotIdentifier") == "") != c.skip.Bool() || (form.Get("SkipFinalSnapshot") == "true") != c.skip.Bool() {
+		if err := awstest.Delete(ctx, newCluster(clients), permit, scope,
+			modules.Row{"db_cluster_identifier": modules.Text("d"), "skip_final_snapshot": c.skip}); err != nil ||
+			(form.Get("FinalDBSnapshotIdentifier") == "") != c.skip.Bool() ||
+			(form.Get("SkipFinalSnapshot") == "true") != c.skip.Bool() {
 			t.Errorf("cluster, skip %v: %v, sent %v", c.skip, err, form)
 		}
 	}

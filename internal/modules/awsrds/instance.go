@@ -16,7 +16,8 @@ import (
 // ofCluster are the columns of what a member's cluster decides ("managed by the
 // DB cluster", page CreateDBInstance of the Amazon RDS API Reference).
 var ofCluster = []string{
-	"engine_version", "allocated_storage", "storage_type", "storage_encrypted", "db_name", "master_username", "master_user_password",
+	"engine_version", "allocated_storage", "storage_type", "storage_encrypted", "db_name", "master_username",
+	"master_user_password",
 	"multi_az", "backup_retention_period", "deletion_protection",
 }
 
@@ -31,48 +32,80 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			"What a cluster decides for its members is NULL in their rows: " + strings.Join(ofCluster, ", ") + ".",
 		Service: declare.Service(rds.NewFromConfig),
 		Columns: []declare.Column{
-			name("db_instance_identifier", "DBInstanceIdentifier", "The instance's name: up to 63 lowercase letters, digits and hyphens."),
-			declare.Text("engine", "Engine", "The database engine, such as postgres, mysql or mariadb; that of its cluster for a member.").Required().CreateOnly(),
-			declare.Ref("db_cluster_id", "DBClusterIdentifier", "db_cluster", "db_cluster_identifier", "The Aurora cluster that it is made in, or the Multi-AZ DB cluster that AWS made it with; NULL for all others.").
+			name("db_instance_identifier", "DBInstanceIdentifier",
+				"The instance's name: up to 63 lowercase letters, digits and hyphens."),
+			declare.Text("engine", "Engine",
+				"The database engine, such as postgres, mysql or mariadb; that of its cluster for a member.").Required().CreateOnly(),
+			declare.Ref("db_cluster_id", "DBClusterIdentifier", "db_cluster", "db_cluster_identifier",
+				"The Aurora cluster that it is made in, or the Multi-AZ DB cluster that AWS made it with; NULL for "+
+					"all others.").
 				Part(modules.PartAlong, "made_by_cluster").CreateOnly().OptionalComputed(),
-			declare.Bool("made_by_cluster", "", "Whether AWS made it with its Multi-AZ DB cluster, with which alone it is deleted.").Computed(),
-			underWay(declare.Text("engine_version", "EngineVersion", "The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
-			underWay(declare.Text("db_instance_class", "DBInstanceClass", "What it runs on, such as db.t4g.micro.").Required()),
-			underWay(declare.Integer("allocated_storage", "AllocatedStorage", "How many GiB of storage it has. Needed to create one that is not in a cluster. Can only grow.").OptionalComputed().OneWay(declare.Larger).Check("allocated_storage > 0")),
-			underWay(declare.Text("storage_type", "StorageType", "The kind of storage: gp2, gp3, io1, io2 or standard. The engine's default if left out.").OptionalComputed()),
-			declare.Bool("storage_encrypted", "StorageEncrypted", "Whether its storage is encrypted; it is not if left out.").CreateOnly().OptionalComputed().Absent(no),
+			declare.Bool("made_by_cluster", "",
+				"Whether AWS made it with its Multi-AZ DB cluster, with which alone it is deleted.").Computed(),
+			underWay(declare.Text("engine_version", "EngineVersion",
+				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+			underWay(declare.Text("db_instance_class", "DBInstanceClass",
+				"What it runs on, such as db.t4g.micro.").Required()),
+			underWay(declare.Integer("allocated_storage", "AllocatedStorage",
+				"How many GiB of storage it has. Needed to create one that is not in a cluster. Can only grow.").OptionalComputed().OneWay(declare.Larger).Check("allocated_storage > 0")),
+			underWay(declare.Text("storage_type", "StorageType",
+				"The kind of storage: gp2, gp3, io1, io2 or standard. The engine's default if left out.").OptionalComputed()),
+			declare.Bool("storage_encrypted", "StorageEncrypted",
+				"Whether its storage is encrypted; it is not if left out.").CreateOnly().OptionalComputed().Absent(no),
 			declare.Text("db_name", "DBName", "The database that is made with it.").CreateOnly().OptionalComputed(),
-			declare.Text("master_username", "MasterUsername", "The name of its first user. Needed to create one that is not in a cluster.").CreateOnly().OptionalComputed(),
-			declare.Text("master_user_password", "", "The password of that user. Needed to create or replace one that is not in a cluster.").WriteOnly().In("MasterUserPassword"),
-			declare.Text("availability_zone", "AvailabilityZone", "Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
-			underWay(declare.Bool("multi_az", "MultiAZ", "Whether a standby is kept in another availability zone; none is if left out.").OptionalComputed().Absent(no)),
-			declare.Ref("db_subnet_group_id", "DBSubnetGroup.DBSubnetGroupName", "db_subnet_group", "name", "The subnets that it is put into; those of its cluster or of the default VPC if left out.").In("DBSubnetGroupName").CreateOnly().OptionalComputed(),
-			declare.Bool("publicly_accessible", "PubliclyAccessible", "Whether its name resolves to a public address. Default false, as nobody should have one by mistake.").Default("false"),
-			declare.Ref("parameter_group_id", "DBParameterGroups[0].DBParameterGroupName", "parameter_group", "name", "The settings of its engine; AWS's own group if left out.").In("DBParameterGroupName").OptionalComputed(),
-			underWay(declare.Integer("backup_retention_period", "BackupRetentionPeriod", "How many days backups are kept, up to 35; 0 makes none. 1 if left out.").OptionalComputed().Between(0, 35).Absent(modules.Int(0))),
-			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade", "Whether AWS installs minor versions of the engine by itself.").Default("true"),
-			declare.Bool("deletion_protection", "DeletionProtection", "Whether it cannot be deleted; it can be if left out.").OptionalComputed().Absent(no),
-			declare.Text("db_instance_status", "DBInstanceStatus", "What it is doing, such as creating, available, modifying or deleting.").Computed(),
-			declare.Text("endpoint_addr", "Endpoint.Address", "The name it is connected to by; NULL until it is available.").Computed(),
+			declare.Text("master_username", "MasterUsername",
+				"The name of its first user. Needed to create one that is not in a cluster.").CreateOnly().OptionalComputed(),
+			declare.Text("master_user_password", "",
+				"The password of that user. Needed to create or replace one that is not in a cluster.").WriteOnly().In(
+				"MasterUserPassword"),
+			declare.Text("availability_zone", "AvailabilityZone",
+				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
+			underWay(declare.Bool("multi_az", "MultiAZ",
+				"Whether a standby is kept in another availability zone; none is if left out.").OptionalComputed().Absent(no)),
+			declare.Ref("db_subnet_group_id", "DBSubnetGroup.DBSubnetGroupName", "db_subnet_group", "name",
+				"The subnets that it is put into; those of its cluster or of the default VPC if left out.").In(
+				"DBSubnetGroupName").CreateOnly().OptionalComputed(),
+			declare.Bool("publicly_accessible", "PubliclyAccessible",
+				"Whether its name resolves to a public address. Default false, as nobody should have one by mistake.").Default("false"),
+			declare.Ref("parameter_group_id", "DBParameterGroups[0].DBParameterGroupName", "parameter_group", "name",
+				"The settings of its engine; AWS's own group if left out.").In(
+				"DBParameterGroupName").OptionalComputed(),
+			underWay(declare.Integer("backup_retention_period", "BackupRetentionPeriod",
+				"How many days backups are kept, up to 35; 0 makes none. 1 if left out.").OptionalComputed().Between(0,
+				35).Absent(modules.Int(0))),
+			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade",
+				"Whether AWS installs minor versions of the engine by itself.").Default("true"),
+			declare.Bool("deletion_protection", "DeletionProtection",
+				"Whether it cannot be deleted; it can be if left out.").OptionalComputed().Absent(no),
+			declare.Text("db_instance_status", "DBInstanceStatus",
+				"What it is doing, such as creating, available, modifying or deleting.").Computed(),
+			declare.Text("endpoint_addr", "Endpoint.Address",
+				"The name it is connected to by; NULL until it is available.").Computed(),
 			declare.Integer("endpoint_port", "Endpoint.Port", "The port it listens on.").Computed(),
-			declare.Text("endpoint_hosted_zone_id", "Endpoint.HostedZoneId", "The id of the DNS zone that endpoint_addr is in, for aliases.").Computed(),
-			declare.Text("read_replica_source", "ReadReplicaSourceDBClusterIdentifier", "What it is a read replica of, an instance or a cluster; NULL if it is none.").
+			declare.Text("endpoint_hosted_zone_id", "Endpoint.HostedZoneId",
+				"The id of the DNS zone that endpoint_addr is in, for aliases.").Computed(),
+			declare.Text("read_replica_source", "ReadReplicaSourceDBClusterIdentifier",
+				"What it is a read replica of, an instance or a cluster; NULL if it is none.").
 				First("ReadReplicaSourceDBInstanceIdentifier").Computed().Since(3),
 			declare.SkipFinalSnapshot().Since(3),
 			arn("DBInstanceArn"),
 			tagList("TagList"),
 		},
-		Checks:              []string{"db_cluster_id IS NULL OR num_nonnulls(" + strings.Join(ofCluster, ", ") + ") = 0"},
+		Checks: []string{"db_cluster_id IS NULL OR num_nonnulls(" +
+			strings.Join(ofCluster, ", ") + ") = 0"},
 		DestroyBeforeCreate: true,
 
 		Kind: "db:",
 		EventMappings: modules.EventMappings("rds.amazonaws.com",
 			modules.Request("dBInstanceIdentifier", "ModifyDBInstance").Or("requestParameters.newDBInstanceIdentifier"),
-			modules.Request("dBInstanceIdentifier", "StartDBInstance", "StopDBInstance", "RebootDBInstance", "PromoteReadReplica", "CreateDBInstanceReadReplica", "RestoreDBInstanceFromDBSnapshot", "RestoreDBInstanceFromS3", "AddRoleToDBInstance", "RemoveRoleFromDBInstance", "SwitchoverReadReplica"),
+			modules.Request("dBInstanceIdentifier", "StartDBInstance", "StopDBInstance", "RebootDBInstance",
+				"PromoteReadReplica", "CreateDBInstanceReadReplica", "RestoreDBInstanceFromDBSnapshot",
+				"RestoreDBInstanceFromS3", "AddRoleToDBInstance", "RemoveRoleFromDBInstance", "SwitchoverReadReplica"),
 			modules.Request("targetDBInstanceIdentifier", "RestoreDBInstanceToPointInTime"),
 		),
-		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances", declare.With(&rds.DescribeDBInstancesInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get:  declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
+		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances",
+			declare.With(&rds.DescribeDBInstancesInput{MaxRecords: awssdk.Int32(pageSize)})),
+		Get: declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
 		Row: func(_ context.Context, _ *declare.Step, db *rdstypes.DBInstance, row modules.Row) error {
 			member := !row["db_cluster_id"].IsNull()
 			row["made_by_cluster"] = modules.Bool(member && !hasOwnInstances(awssdk.ToString(db.Engine)))
@@ -103,7 +136,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		// What AWS made with a Multi-AZ DB cluster is kept.
 		Protected: func(have modules.Row) string {
 			if have["made_by_cluster"].Bool() {
-				return "it is a part of the Multi-AZ DB cluster " + have["db_cluster_id"].String() + ", and deleted with that"
+				return "it is a part of the Multi-AZ DB cluster " + have["db_cluster_id"].String() +
+					", and deleted with that"
 			}
 			return ""
 		},
@@ -112,7 +146,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 
 // lost are the states of instances that could not be made, or are lost. (Those with
 // incompatible parameters or options can be mended.)
-var lost = declare.In("db_instance_status", "failed", "incompatible-create", "incompatible-network", "incompatible-restore", "insufficient-capacity", "restore-error")
+var lost = declare.In("db_instance_status", "failed", "incompatible-create", "incompatible-network",
+	"incompatible-restore", "insufficient-capacity", "restore-error")
 
 // finalSnapshot has a deletion take a snapshot, unless AWS refuses one (page
 // DeleteDBInstance: of a read replica, of an RDS Custom instance, and in some
@@ -120,7 +155,8 @@ var lost = declare.In("db_instance_status", "failed", "incompatible-create", "in
 func finalSnapshot(_ context.Context, s *declare.Step, in *rds.DeleteDBInstanceInput) error {
 	have := s.Have
 	switch {
-	case !have["db_cluster_id"].IsNull(), !have["read_replica_source"].IsNull(), strings.HasPrefix(have["engine"].String(), "custom-"):
+	case !have["db_cluster_id"].IsNull(), !have["read_replica_source"].IsNull(),
+		strings.HasPrefix(have["engine"].String(), "custom-"):
 	case lost.Holds(have), have["db_instance_status"].String() == "creating":
 	default:
 		in.FinalDBSnapshotIdentifier = s.FinalSnapshot(*in.DBInstanceIdentifier)

@@ -34,19 +34,22 @@ const (
 // Module returns the module aws_rds, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name:         "aws_rds",
-		Version:      3,
-		Doc:          "Relational databases (RDS): instances, clusters, and their security groups, parameter groups and subnet groups.",
+		Name:    "aws_rds",
+		Version: 3,
+		Doc: "Relational databases (RDS): instances, clusters, and their security groups, parameter groups " +
+			"and subnet groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources: []modules.Resource{
-			newParameterGroup(c), newSubnetGroup(c), newCluster(c), newClusterGroups(c), newInstance(c), newInstanceGroups(c),
+			newParameterGroup(c), newSubnetGroup(c), newCluster(c), newClusterGroups(c), newInstance(c),
+			newInstanceGroups(c),
 		},
 	}
 }
 
 // name declares the column with an object's name, which RDS keeps in lower case.
 func name(column, member, doc string) declare.Column {
-	return declare.Name(column, member, doc).Check("length(" + column + ") BETWEEN 1 AND 255 AND " + column + " ~ '^[a-z0-9][a-z0-9._ -]*$'")
+	return declare.Name(column, member, doc).Check("length(" + column + ") BETWEEN 1 AND 255 AND " + column +
+		" ~ '^[a-z0-9][a-z0-9._ -]*$'")
 }
 
 // description declares the column description.
@@ -55,7 +58,8 @@ func description(member, doc string) declare.Column {
 }
 
 // finalSnapshots is what the documentation says of deletions.
-const finalSnapshots = "Deleting one deletes its data, after a final snapshot: its name, -final- and the time (IaSQL took none, and nor did this module before version 3). " +
+const finalSnapshots = "Deleting one deletes its data, after a final snapshot: its name, -final- and the time (IaSQL " +
+	"took none, and nor did this module before version 3). " +
 	"The snapshot costs until it is deleted; skip_final_snapshot does without it, and deletion_protection keeps the data."
 
 // arn declares the column arn, by which tags are read and changed.

@@ -25,19 +25,24 @@ const (
 
 // newParameterGroup declares the table parameter_group.
 func newParameterGroup(c *aws.Clients) *declare.Resource {
-	own := declare.Only(func(row modules.Row) bool { return !isDefault(row) }) // AWS's own can have neither parameters nor tags
+	// AWS's own can have neither parameters nor tags
+	own := declare.Only(func(row modules.Row) bool { return !isDefault(row) })
 	return declare.New(c, declare.Table[rdstypes.DBParameterGroup]{
 		Name:    "parameter_group",
 		Doc:     "Parameter groups: the settings of a database engine, for the instances that use the group.",
 		Service: declare.Service(rds.NewFromConfig),
 		Columns: []declare.Column{
-			name("name", "DBParameterGroupName", `The group's name, in lower case. Those that begin with "default." are AWS's own.`),
-			declare.Text("family", "DBParameterGroupFamily", "The engine and version it is for, such as postgres16 or mysql8.0.").Required().CreateOnly(),
+			name("name", "DBParameterGroupName",
+				`The group's name, in lower case. Those that begin with "default." are AWS's own.`),
+			declare.Text("family", "DBParameterGroupFamily",
+				"The engine and version it is for, such as postgres16 or mysql8.0.").Required().CreateOnly(),
 			description("Description", "What it is for. AWS has no way to change it.").CreateOnly(),
-			declare.JSON("parameters", "Parameters", `The parameters that are not as the engine's defaults have them, such as {"max_connections": "200"} (IaSQL listed all parameters). Static ones take effect at the instance's next reboot.`).
+			declare.JSON("parameters", "Parameters",
+				`The parameters that are not as the engine's defaults have them, such as {"max_connections": "200"} (IaSQL listed all parameters). Static ones take effect at the instance's next reboot.`).
 				EmptyIsNull().Same(sameStrings).Check("jsonb_typeof(parameters) = 'object'").As(parameters).
 				From(declare.Call((*rds.Client).DescribeDBParameters, own,
-					declare.With(&rds.DescribeDBParametersInput{Source: awssdk.String("user"), MaxRecords: awssdk.Int32(pageSize)}))),
+					declare.With(&rds.DescribeDBParametersInput{Source: awssdk.String("user"),
+						MaxRecords: awssdk.Int32(pageSize)}))),
 			arn("DBParameterGroupArn"),
 			tagsApart(own),
 		},
@@ -48,8 +53,9 @@ func newParameterGroup(c *aws.Clients) *declare.Resource {
 			modules.Request("dBParameterGroupName", "ModifyDBParameterGroup", "ResetDBParameterGroup"),
 			modules.Request("targetDBParameterGroupIdentifier", "CopyDBParameterGroup"),
 		),
-		List: declare.Pages(rds.NewDescribeDBParameterGroupsPaginator, "DBParameterGroups", declare.With(&rds.DescribeDBParameterGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get:  declare.One(declare.Call((*rds.Client).DescribeDBParameterGroups), "DBParameterGroups[0]"),
+		List: declare.Pages(rds.NewDescribeDBParameterGroupsPaginator, "DBParameterGroups",
+			declare.With(&rds.DescribeDBParameterGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
+		Get: declare.One(declare.Call((*rds.Client).DescribeDBParameterGroups), "DBParameterGroups[0]"),
 		Row: func(_ context.Context, _ *declare.Step, _ *rdstypes.DBParameterGroup, row modules.Row) error {
 			if isDefault(row) {
 				row["parameters"], row[modules.ColumnTags] = modules.Null, modules.Null
@@ -84,7 +90,8 @@ func updateParameters(ctx context.Context, s *declare.Step) error {
 	had, wanted := s.Have["parameters"].StringMap(), s.Want["parameters"].StringMap()
 	// Only dynamic parameters can take effect at once.
 	dynamic, now := map[string]bool{}, map[string]string{}
-	err := aws.Pages(ctx, rds.NewDescribeDBParametersPaginator(client, &rds.DescribeDBParametersInput{DBParameterGroupName: name, MaxRecords: awssdk.Int32(pageSize)}),
+	err := aws.Pages(ctx, rds.NewDescribeDBParametersPaginator(client,
+		&rds.DescribeDBParametersInput{DBParameterGroupName: name, MaxRecords: awssdk.Int32(pageSize)}),
 		func(out *rds.DescribeDBParametersOutput) error {
 			for _, p := range out.Parameters {
 				name := awssdk.ToString(p.ParameterName)
@@ -96,7 +103,8 @@ func updateParameters(ctx context.Context, s *declare.Step) error {
 		return err
 	}
 	parameter := func(key string, value *string) rdstypes.Parameter {
-		p := rdstypes.Parameter{ParameterName: &key, ParameterValue: value, ApplyMethod: rdstypes.ApplyMethodPendingReboot}
+		p := rdstypes.Parameter{ParameterName: &key, ParameterValue: value,
+			ApplyMethod: rdstypes.ApplyMethodPendingReboot}
 		if dynamic[key] {
 			p.ApplyMethod = rdstypes.ApplyMethodImmediate
 		}
@@ -115,12 +123,14 @@ func updateParameters(ctx context.Context, s *declare.Step) error {
 		}
 	}
 	for some := range slices.Chunk(reset, mostParameters) {
-		if _, err := client.ResetDBParameterGroup(ctx, &rds.ResetDBParameterGroupInput{DBParameterGroupName: name, Parameters: some}); err != nil {
+		if _, err := client.ResetDBParameterGroup(ctx,
+			&rds.ResetDBParameterGroupInput{DBParameterGroupName: name, Parameters: some}); err != nil {
 			return err
 		}
 	}
 	for some := range slices.Chunk(set, mostParameters) {
-		if _, err := client.ModifyDBParameterGroup(ctx, &rds.ModifyDBParameterGroupInput{DBParameterGroupName: name, Parameters: some}); err != nil {
+		if _, err := client.ModifyDBParameterGroup(ctx,
+			&rds.ModifyDBParameterGroupInput{DBParameterGroupName: name, Parameters: some}); err != nil {
 			return err
 		}
 	}

@@ -17,18 +17,21 @@ func newInstanceGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Clients: c,
 		Description: aws.DescribeGroups("rds_security_groups",
-			"The security groups of database instances. One that has no other has the default group of its VPC. Members of a cluster have the cluster's: db_cluster_security_groups.",
-			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"}, Doc: "The instance."},
+			"The security groups of database instances. One that has no other has the default group of its VPC. "+
+				"Members of a cluster have the cluster's: db_cluster_security_groups.",
+			modules.Column{Name: "rds_id", References: &modules.Reference{Table: "rds", Key: "db_instance_identifier"},
+				Doc: "The instance."},
 			modules.EventMappings("rds.amazonaws.com", modules.Request("dBInstanceIdentifier", "ModifyDBInstance"))...),
 		Owner:  "rds_id",
 		Member: aws.GroupColumn,
-		Lists: declare.Lists(newInstance(c), declare.Identity("db_instance_identifier"), func(db *rdstypes.DBInstance) aws.MemberList {
-			list := aws.MemberList{Owner: awssdk.ToString(db.DBInstanceIdentifier)}
-			if db.DBClusterIdentifier == nil {
-				list.Members = groupsOf(db.VpcSecurityGroups)
-			}
-			return list
-		}),
+		Lists: declare.Lists(newInstance(c), declare.Identity("db_instance_identifier"),
+			func(db *rdstypes.DBInstance) aws.MemberList {
+				list := aws.MemberList{Owner: awssdk.ToString(db.DBInstanceIdentifier)}
+				if db.DBClusterIdentifier == nil {
+					list.Members = groupsOf(db.VpcSecurityGroups)
+				}
+				return list
+			}),
 		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, rds.NewFromConfig)
 			if err != nil {
@@ -48,14 +51,18 @@ func newClusterGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Clients: c,
 		Description: aws.DescribeGroups("db_cluster_security_groups",
-			"The security groups of database clusters and their instances. A cluster that has no other has the default group of its VPC.",
-			modules.Column{Name: "db_cluster_id", References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."},
+			"The security groups of database clusters and their instances. A cluster that has no other has the "+
+				"default group of its VPC.",
+			modules.Column{Name: "db_cluster_id",
+				References: &modules.Reference{Table: "db_cluster", Key: "db_cluster_identifier"}, Doc: "The cluster."},
 			modules.EventMappings("rds.amazonaws.com", modules.Request("dBClusterIdentifier", "ModifyDBCluster"))...),
 		Owner:  "db_cluster_id",
 		Member: aws.GroupColumn,
-		Lists: declare.Lists(newCluster(c), declare.Identity("db_cluster_identifier"), func(db *rdstypes.DBCluster) aws.MemberList {
-			return aws.MemberList{Owner: awssdk.ToString(db.DBClusterIdentifier), Members: groupsOf(db.VpcSecurityGroups)}
-		}),
+		Lists: declare.Lists(newCluster(c), declare.Identity("db_cluster_identifier"),
+			func(db *rdstypes.DBCluster) aws.MemberList {
+				return aws.MemberList{Owner: awssdk.ToString(db.DBClusterIdentifier),
+					Members: groupsOf(db.VpcSecurityGroups)}
+			}),
 		Set: func(ctx context.Context, c *aws.Clients, scope modules.Scope, have aws.MemberList, want []string) error {
 			client, err := declare.Client(ctx, c, scope, rds.NewFromConfig)
 			if err != nil {

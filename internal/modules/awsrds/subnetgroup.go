@@ -18,18 +18,21 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			name("name", "DBSubnetGroupName", "The group's name, in lower case."),
 			description("DBSubnetGroupDescription", "What it is for."),
-			declare.Texts("subnets", "Subnets[].SubnetIdentifier", "The ids of its subnets, such as subnet-0a1b2c3d, of one VPC and in at least two availability zones.").
+			declare.Texts("subnets", "Subnets[].SubnetIdentifier",
+				"The ids of its subnets, such as subnet-0a1b2c3d, of one VPC and in at least two availability zones.").
 				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),
 			arn("DBSubnetGroupArn"),
 			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			tagsApart(),
 		},
 
-		Kind:    "subgrp:",
-		List:    declare.Pages(rds.NewDescribeDBSubnetGroupsPaginator, "DBSubnetGroups", declare.With(&rds.DescribeDBSubnetGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get:     declare.One(declare.Call((*rds.Client).DescribeDBSubnetGroups), "DBSubnetGroups[0]"),
-		Create:  declare.Call((*rds.Client).CreateDBSubnetGroup),
-		Updates: []declare.Update{declare.Replace(declare.Call((*rds.Client).ModifyDBSubnetGroup), "description", "subnets")},
-		Delete:  declare.Call((*rds.Client).DeleteDBSubnetGroup),
+		Kind: "subgrp:",
+		List: declare.Pages(rds.NewDescribeDBSubnetGroupsPaginator, "DBSubnetGroups",
+			declare.With(&rds.DescribeDBSubnetGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
+		Get:    declare.One(declare.Call((*rds.Client).DescribeDBSubnetGroups), "DBSubnetGroups[0]"),
+		Create: declare.Call((*rds.Client).CreateDBSubnetGroup),
+		Updates: []declare.Update{declare.Replace(declare.Call((*rds.Client).ModifyDBSubnetGroup), "description",
+			"subnets")},
+		Delete: declare.Call((*rds.Client).DeleteDBSubnetGroup),
 	})
 }

@@ -39,7 +39,8 @@ func TestZoneLifecycle(t *testing.T) {
 func createZone(t *testing.T, clients *aws.Clients) modules.Value {
 	t.Helper()
 	ctx, permit := t.Context(), awstest.Permit()
-	row, err := awstest.Create(ctx, newZone(clients), permit, awstest.Scope(""), modules.Row{"domain_name": modules.Text("example.com.")}, "zone")
+	row, err := awstest.Create(ctx, newZone(clients), permit, awstest.Scope(""),
+		modules.Row{"domain_name": modules.Text("example.com.")}, "zone")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,11 +50,14 @@ func createZone(t *testing.T, clients *aws.Clients) modules.Value {
 // recordWith returns a record that has more, and nothing else.
 func recordWith(zone modules.Value, name, kind string, more modules.Row) modules.Row {
 	row := modules.Row{
-		"parent_hosted_zone_id": zone, "name": modules.Text(name), "record_type": modules.Text(kind), "set_identifier": modules.Text(""),
-		"record": modules.Null, "ttl": modules.Null,
-		"alias_dns_name": modules.Null, "alias_hosted_zone_id": modules.Null, "alias_evaluate_target_health": modules.Null,
-		"weight": modules.Null, "latency_region": modules.Null, "failover": modules.Null, "multivalue_answer": modules.Null,
-		"health_check_id": modules.Null,
+		"parent_hosted_zone_id": zone, "name": modules.Text(name), "record_type": modules.Text(kind),
+		"set_identifier": modules.Text(""),
+		"record":         modules.Null, "ttl": modules.Null,
+		"alias_dns_name": modules.Null, "alias_hosted_zone_id": modules.Null,
+		"alias_evaluate_target_health": modules.Null,
+		"weight":                       modules.Null, "latency_region": modules.Null, "failover": modules.Null,
+		"multivalue_answer": modules.Null,
+		"health_check_id":   modules.Null,
 	}
 	for column, value := range more {
 		row[column] = value
@@ -78,7 +82,8 @@ func TestRecordLifecycle(t *testing.T) {
 					"record": {modules.Text("192.0.2.3"), modules.Text("192.0.2.3\n192.0.2.4")},
 					"ttl":    {modules.Int(60)},
 				},
-				Elsewhere: append([]string{"alias_dns_name", "alias_hosted_zone_id", "alias_evaluate_target_health"}, routing...),
+				Elsewhere: append([]string{"alias_dns_name", "alias_hosted_zone_id", "alias_evaluate_target_health"},
+					routing...),
 			})
 		})
 	}
@@ -91,7 +96,8 @@ func TestAliasLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newRecord(clients), Scope: awstest.Scope(""),
 		Want: recordWith(zone, "alias.example.com.", "A", modules.Row{
-			"alias_dns_name": modules.Text("lb-1.us-east-1.elb.amazonaws.com"), "alias_hosted_zone_id": modules.Text("Z35SXDOTRQ7X7K"),
+			"alias_dns_name":               modules.Text("lb-1.us-east-1.elb.amazonaws.com"),
+			"alias_hosted_zone_id":         modules.Text("Z35SXDOTRQ7X7K"),
 			"alias_evaluate_target_health": modules.Bool(false),
 		}),
 		Changes: map[string][]modules.Value{
@@ -115,12 +121,15 @@ func TestRouting(t *testing.T) {
 			t.Parallel()
 			clients := awstest.Clients(t)
 			want := recordWith(createZone(t, clients), "www.example.com.", "A", modules.Row{
-				"set_identifier": modules.Text("one"), "record": modules.Text("192.0.2.1"), "ttl": modules.Int(60), column: values[0],
+				"set_identifier": modules.Text("one"), "record": modules.Text("192.0.2.1"), "ttl": modules.Int(60),
+				column: values[0],
 			})
-			changes := map[string][]modules.Value{"health_check_id": {modules.Text("0b5f5b5e-0000-4000-8000-000000000000")}, column: values[1:]}
+			changes := map[string][]modules.Value{"health_check_id": {modules.Text(
+				"0b5f5b5e-0000-4000-8000-000000000000")}, column: values[1:]}
 			awstest.Lifecycle(t, awstest.Case{
 				Resource: newRecord(clients), Scope: awstest.Scope(""), Want: want, Changes: changes,
-				Elsewhere: append([]string{"record", "ttl", "alias_dns_name", "alias_hosted_zone_id", "alias_evaluate_target_health"}, routing...),
+				Elsewhere: append([]string{"record", "ttl", "alias_dns_name", "alias_hosted_zone_id",
+					"alias_evaluate_target_health"}, routing...),
 			})
 		})
 	}
@@ -159,7 +168,8 @@ func TestManyRecords(t *testing.T) {
 	r := newRecord(clients)
 	ctx, permit := t.Context(), awstest.Permit()
 	var there, identities []modules.Row
-	for _, name := range []string{"a.example.com.", "z.example.com.", "b.a.example.com.", "*.example.com.", "example.com.", `a\056b.example.com.`, "a0.example.com.", "a-b.example.com."} {
+	for _, name := range []string{"a.example.com.", "z.example.com.", "b.a.example.com.", "*.example.com.",
+		"example.com.", `a\056b.example.com.`, "a0.example.com.", "a-b.example.com."} {
 		want := recordWith(zone, name, "TXT", modules.Row{"record": modules.Text(`"text"`), "ttl": modules.Int(5)})
 		row, err := awstest.Create(ctx, r, permit, awstest.Scope(""), want, "")
 		if err != nil {
@@ -169,7 +179,8 @@ func TestManyRecords(t *testing.T) {
 	}
 	there = append(there, recordWith(zone, "example.com.", "NS", nil))
 	for _, name := range []string{"0.example.com.", "m.example.com.", "zz.example.com."} {
-		identities = append(identities, recordWith(zone, name, "TXT", nil), recordWith(zone, name, "A", modules.Row{"set_identifier": modules.Text("one")}))
+		identities = append(identities, recordWith(zone, name, "TXT", nil),
+			recordWith(zone, name, "A", modules.Row{"set_identifier": modules.Text("one")}))
 	}
 	identities = append(identities, recordWith(modules.Text("Z000000000000000000"), "a.example.com.", "TXT", nil))
 	for n := range len(there) + 1 {
@@ -208,7 +219,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
-	if !sameName(`\052.Example.com`, "*.example.com.") || sameName("a.example.com", "b.example.com") || sameName(`a\056b.com`, "a.b.com") {
+	if !sameName(`\052.Example.com`, "*.example.com.") || sameName("a.example.com", "b.example.com") ||
+		sameName(`a\056b.com`, "a.b.com") {
 		t.Error("names are compared wrongly")
 	}
 	if !sameLines("a\nb\n", "b\n a") || sameLines("a\nb", "a") {
@@ -224,7 +236,8 @@ func TestNamesInTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	if _, err := conn.Exec(t.Context(), `CREATE SCHEMA iasql_internal; `+functions+`CREATE TABLE public.named (name text);
+	if _, err := conn.Exec(t.Context(), `CREATE SCHEMA iasql_internal; `+functions+
+		`CREATE TABLE public.named (name text);
 		CREATE TRIGGER aws_route53_name BEFORE INSERT ON public.named FOR EACH ROW EXECUTE FUNCTION iasql_internal.aws_route53_name('name')`); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +264,8 @@ func TestEscapedNames(t *testing.T) {
 		}
 		fmt.Fprint(w, `<GetHostedZoneResponse><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></GetHostedZoneResponse>`)
 	}))
-	rows, err := awstest.Get(t.Context(), r, awstest.Scope(""), []modules.Row{recordWith(modules.Text("Z1"), "a/b.example.com.", "A", nil)})
+	rows, err := awstest.Get(t.Context(), r, awstest.Scope(""),
+		[]modules.Row{recordWith(modules.Text("Z1"), "a/b.example.com.", "A", nil)})
 	if err != nil || len(rows) != 1 || rows[0]["name"].String() != "a/b.example.com." {
 		t.Errorf("got %v, %v", rows, err)
 	}
@@ -275,13 +289,19 @@ func TestRefusedChanges(t *testing.T) {
 		class         modules.Class
 	}{
 		{bad, "Tried to create an alias that targets www.example.com., type A in zone Z1, but that target was not found", modules.Dependency},
-		{bad, "Tried to create an alias that targets www.example.com., type A in zone Z1, but the alias target name does not lie within the target zone", modules.Invalid},
-		{bad, "Tried to create resource record set [name='www.example.com.', type='A'] but it already exists", modules.Exists},
-		{bad, "Tried to delete resource record set [name='www.example.com.', type='A'] but it was not found", modules.NotFound},
-		{bad, "RRSet of type CNAME with DNS name example.com. is not permitted at apex in zone example.com.", modules.Invalid},
-		{"PriorRequestNotComplete", "The request was rejected because Route 53 was still processing a prior request.", modules.Throttled},
+		{bad, "Tried to create an alias that targets www.example.com., type A in zone Z1, but the alias target name " +
+			"does not lie within the target zone", modules.Invalid},
+		{bad, "Tried to create resource record set [name='www.example.com.', type='A'] but it already exists",
+			modules.Exists},
+		{bad, "Tried to delete resource record set [name='www.example.com.', type='A'] but it was not found",
+			modules.NotFound},
+		{bad, "RRSet of type CNAME with DNS name example.com. is not permitted at apex in zone example.com.",
+			modules.Invalid},
+		{"PriorRequestNotComplete", "The request was rejected because Route 53 was still processing a prior request.",
+			modules.Throttled},
 	} {
-		bodies := []string{"<ErrorResponse><Error><Type>Sender</Type><Code>" + c.code + "</Code><Message>[" + c.message + "]</Message></Error><RequestId>r</RequestId></ErrorResponse>"}
+		bodies := []string{"<ErrorResponse><Error><Type>Sender</Type><Code>" + c.code + "</Code><Message>[" +
+			c.message + "]</Message></Error><RequestId>r</RequestId></ErrorResponse>"}
 		if c.code == bad {
 			bodies = append(bodies, `<InvalidChangeBatch xmlns="https://route53.amazonaws.com/doc/2013-04-01/"><Messages><Message>`+c.message+"</Message></Messages><RequestId>r</RequestId></InvalidChangeBatch>")
 		}
@@ -291,7 +311,8 @@ func TestRefusedChanges(t *testing.T) {
 				fmt.Fprint(w, body)
 			}))
 			ctx, permit := t.Context(), awstest.Permit()
-			_, err := awstest.Create(ctx, r, permit, awstest.Scope(""), recordWith(modules.Text("Z1"), "alias.example.com.", "A", nil), "")
+			_, err := awstest.Create(ctx, r, permit, awstest.Scope(""),
+				recordWith(modules.Text("Z1"), "alias.example.com.", "A", nil), "")
 			if err == nil || modules.ClassOf(err) != c.class || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("%s: %v of class %s, want %s", body, err, modules.ClassOf(err), c.class)
 			}

@@ -30,16 +30,19 @@ func newBatcher() *batcher {
 }
 
 // change makes a change together with others.
-func (b *batcher) change(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
+func (b *batcher) change(ctx context.Context, s *declare.Step,
+	in *route53.ChangeResourceRecordSetsInput) (*route53.ChangeResourceRecordSetsOutput, error) {
 	var changes []route53types.Change
 	if in.ChangeBatch != nil {
 		changes = in.ChangeBatch.Changes
 	}
-	return b.changes.Do(ctx, s, modules.Call{Service: route53.ServiceID, Action: "ChangeResourceRecordSets"}, awssdk.ToString(in.HostedZoneId), changes)
+	return b.changes.Do(ctx, s, modules.Call{Service: route53.ServiceID, Action: "ChangeResourceRecordSets"},
+		awssdk.ToString(in.HostedZoneId), changes)
 }
 
 // send makes some changes by one call: all or none of them (page ChangeResourceRecordSets).
-func send(ctx context.Context, s *declare.Step, zone string, some [][]route53types.Change) ([]declare.Result[*route53.ChangeResourceRecordSetsOutput], error) {
+func send(ctx context.Context, s *declare.Step, zone string,
+	some [][]route53types.Change) ([]declare.Result[*route53.ChangeResourceRecordSetsOutput], error) {
 	in := &route53.ChangeResourceRecordSetsInput{HostedZoneId: &zone, ChangeBatch: &route53types.ChangeBatch{}}
 	for _, changes := range some {
 		in.ChangeBatch.Changes = append(in.ChangeBatch.Changes, changes...)

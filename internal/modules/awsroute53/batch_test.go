@@ -36,8 +36,10 @@ func TestChangesTogether(t *testing.T) {
 	t.Cleanup(server.Close)
 	r := newRecord(awstest.Fake(server.URL))
 	create := func(name string, p *modules.Permit) error {
-		_, err := awstest.Create(t.Context(), r, p, awstest.Scope(""), modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text(name),
-			"record_type": modules.Text("A"), "set_identifier": modules.Text(""), "ttl": modules.Int(300), "record": modules.Text("192.0.2.1")}, "")
+		_, err := awstest.Create(t.Context(), r, p, awstest.Scope(""),
+			modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text(name),
+				"record_type": modules.Text("A"), "set_identifier": modules.Text(""), "ttl": modules.Int(300),
+				"record": modules.Text("192.0.2.1")}, "")
 		return err
 	}
 	journals := make([]entries, 60)
@@ -109,8 +111,10 @@ func TestDeletedTogether(t *testing.T) {
 	t.Cleanup(server.Close)
 	r := newRecord(awstest.Fake(server.URL))
 	have := func(name string, more modules.Row) modules.Row {
-		row := modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text(name), "record_type": modules.Text("A"), "set_identifier": modules.Text(""), "ttl": modules.Int(300),
-			"record": modules.Text("192.0.2.1\n192.0.2.2"), "alias_dns_name": modules.Null, "alias_hosted_zone_id": modules.Null, "alias_evaluate_target_health": modules.Null,
+		row := modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text(name),
+			"record_type": modules.Text("A"), "set_identifier": modules.Text(""), "ttl": modules.Int(300),
+			"record": modules.Text("192.0.2.1\n192.0.2.2"), "alias_dns_name": modules.Null,
+			"alias_hosted_zone_id": modules.Null, "alias_evaluate_target_health": modules.Null,
 			"health_check_id": modules.Null, "is_default": modules.Bool(false)}
 		for column, v := range more {
 			row[column] = v
@@ -123,15 +127,18 @@ func TestDeletedTogether(t *testing.T) {
 		for _, row := range rows {
 			all.Go(func() {
 				var journal entries
-				if err := awstest.Delete(t.Context(), r, &modules.Permit{Journal: &journal, Accompanied: true}, awstest.Scope(""), row); err != nil || journal == 0 {
+				if err := awstest.Delete(t.Context(), r, &modules.Permit{Journal: &journal, Accompanied: true},
+					awstest.Scope(""), row); err != nil || journal == 0 {
 					t.Errorf("%s: %v, %d entries", row["name"], err, journal)
 				}
 			})
 		}
 		all.Wait()
 	}
-	alias := have("alias.example.com.", modules.Row{"record": modules.Null, "ttl": modules.Null, "alias_dns_name": modules.Text("dualstack.lb.example.com."),
-		"alias_hosted_zone_id": modules.Text("Z2"), "alias_evaluate_target_health": modules.Bool(true)})
+	alias := have("alias.example.com.",
+		modules.Row{"record": modules.Null, "ttl": modules.Null,
+			"alias_dns_name":       modules.Text("dualstack.lb.example.com."),
+			"alias_hosted_zone_id": modules.Text("Z2"), "alias_evaluate_target_health": modules.Bool(true)})
 	rows := []modules.Row{alias}
 	for i := range 30 {
 		rows = append(rows, have(fmt.Sprintf("n%d.example.com.", i), nil))
@@ -144,7 +151,8 @@ func TestDeletedTogether(t *testing.T) {
 		"n1.example.com.":    `<TTL>300</TTL><Type>A</Type>`,
 		"alias.example.com.": `<AliasTarget><DNSName>dualstack.lb.example.com.</DNSName><EvaluateTargetHealth>true</EvaluateTargetHealth><HostedZoneId>Z2</HostedZoneId></AliasTarget>`,
 	} {
-		if !strings.Contains(deleted[name], want) || strings.Contains(want, "TTL") && strings.Count(deleted[name], "<Value>") != 2 {
+		if !strings.Contains(deleted[name], want) || strings.Contains(want, "TTL") &&
+			strings.Count(deleted[name], "<Value>") != 2 {
 			t.Errorf("%s: it is told %s", name, deleted[name])
 		}
 	}
@@ -153,7 +161,8 @@ func TestDeletedTogether(t *testing.T) {
 		t.Errorf("%d records were deleted by %v", len(deleted)-len(rows), calls)
 	}
 	// Of what is known by its name alone the rest is read.
-	remove(modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text("changed.example.com."), "record_type": modules.Text("A"), "set_identifier": modules.Text("")})
+	remove(modules.Row{"parent_hosted_zone_id": modules.Text("Z1"), "name": modules.Text("changed.example.com."),
+		"record_type": modules.Text("A"), "set_identifier": modules.Text("")})
 	if calls["GET"] != 2 {
 		t.Errorf("%d reads", calls["GET"])
 	}

@@ -39,40 +39,62 @@ func newRecord(c *aws.Clients) *declare.Resource {
 	text := func(name, member, doc string) declare.Column { return of(modules.TypeText, name, member, doc) }
 	changes := newBatcher()
 	change := func(action route53types.ChangeAction, options ...declare.Option) *declare.Op {
-		return declare.Call((*route53.Client).ChangeResourceRecordSets, append(options, declare.Jointly(changes.change), declare.Failed(tell), declare.Edit(ownZone), declare.With(&route53.ChangeResourceRecordSetsInput{
-			ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: action}}},
-		}))...)
+		return declare.Call((*route53.Client).ChangeResourceRecordSets,
+			append(options, declare.Jointly(changes.change), declare.Failed(tell), declare.Edit(ownZone),
+				declare.With(&route53.ChangeResourceRecordSetsInput{
+					ChangeBatch: &route53types.ChangeBatch{Changes: []route53types.Change{{Action: action}}},
+				}))...)
 	}
 	return declare.New(c, declare.Table[record]{
 		Name: "resource_record_set",
-		Doc: "Records of DNS zones. IaSQL's table alias_target has become the columns alias_…, which can name any target and not load balancers alone. " +
-			"The NS and SOA records that AWS makes with a zone (is_default) can be changed, and are deleted only with the zone.",
+		Doc: "Records of DNS zones. IaSQL's table alias_target has become the columns alias_…, which can name any " +
+			"target and not load balancers alone. " +
+			"The NS and SOA records that AWS makes with a zone (is_default) can be changed, and are deleted only " +
+			"with the zone.",
 		Service:    declare.Service(route53.NewFromConfig),
 		PerAccount: true,
 		Columns: []declare.Column{
 			declare.Ref("parent_hosted_zone_id", "ZoneID", "hosted_zone", "hosted_zone_id", "The zone it is in.").
 				In("HostedZoneId").Part(modules.PartContents, "").Required().Identity().CreateOnly(),
-			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in lower case, with a dot at the end, and with escape codes, \\ooo, only where Route 53 wants them.").
+			text("name", "Name", "The full name it answers for, such as www.example.com or *.example.com. Kept in "+
+				"lower case, with a dot at the end, and with escape codes, \\ooo, only where Route 53 wants them.").
 				As(dnsName).Required().Identity().CreateOnly().Length(2, 1025),
 			text("record_type", "Type", "The type of the record, such as A, AAAA, CNAME, MX or TXT.").
 				Required().Identity().CreateOnly().OneOf(declare.Values(route53types.RRType("").Values())...),
-			text("set_identifier", "SetIdentifier", "What tells apart records of the same name and type, of which Route 53 picks one by weight, region, failover or at random; empty for all others.").
-				Default("''").Identity().CreateOnly().Check("length(set_identifier) <= 128").Usual(modules.Text("")).As(notEmpty),
-			text("record", "ResourceRecords", "What is answered, in the notation of the type, one value a line, such as 192.0.2.1. NULL for aliases.").
+			text("set_identifier", "SetIdentifier",
+				"What tells apart records of the same name and type, of which Route 53 picks one by weight, region, "+
+					"failover or at random; empty for all others.").
+				Default("''").Identity().CreateOnly().Check("length(set_identifier) <= 128").Usual(
+				modules.Text("")).As(notEmpty),
+			text("record", "ResourceRecords",
+				"What is answered, in the notation of the type, one value a line, such as 192.0.2.1. NULL for aliases.").
 				Same(sameLines).Check("record <> ''").As(values),
-			of(modules.TypeInteger, "ttl", "TTL", "How many seconds the answer may be kept; NULL for aliases.").Check("ttl >= 0"),
-			text("alias_dns_name", "AliasTarget.DNSName", "The name whose answer is given instead, such as a load balancer's dns_name: of an AWS resource, or of another record in the zone.").
+			of(modules.TypeInteger, "ttl", "TTL",
+				"How many seconds the answer may be kept; NULL for aliases.").Check("ttl >= 0"),
+			text("alias_dns_name", "AliasTarget.DNSName",
+				"The name whose answer is given instead, such as a load balancer's dns_name: of an AWS resource, or "+
+					"of another record in the zone.").
 				Same(sameName),
-			text("alias_hosted_zone_id", "AliasTarget.HostedZoneId", "The id of the zone that alias_dns_name is in, such as a load balancer's canonical_hosted_zone_id; left out, the record's own zone, for another of its records.").
+			text("alias_hosted_zone_id", "AliasTarget.HostedZoneId",
+				"The id of the zone that alias_dns_name is in, such as a load balancer's canonical_hosted_zone_id; "+
+					"left out, the record's own zone, for another of its records.").
 				OptionalComputed().Same(func(a, b string) bool { return zoneID(&a) == zoneID(&b) }),
-			of(modules.TypeBool, "alias_evaluate_target_health", "AliasTarget.EvaluateTargetHealth", "Whether the alias is answered only while its target is healthy; NULL for records that are no alias, and means false for an alias.").
+			of(modules.TypeBool, "alias_evaluate_target_health", "AliasTarget.EvaluateTargetHealth",
+				"Whether the alias is answered only while its target is healthy; NULL for records that are no alias, "+
+					"and means false for an alias.").
 				OptionalComputed(),
-			of(modules.TypeInteger, "weight", "Weight", "How often it is picked, relative to the others with its name and type, from 0 to 255.").Between(0, 255),
+			of(modules.TypeInteger, "weight", "Weight",
+				"How often it is picked, relative to the others with its name and type, from 0 to 255.").Between(0,
+				255),
 			text("latency_region", "Region", "The AWS region it is in: picked for who is near that."),
-			text("failover", "Failover", "Whether it is picked while healthy (PRIMARY) or while the other is not (SECONDARY).").OneOf("PRIMARY", "SECONDARY"),
-			of(modules.TypeBool, "multivalue_answer", "MultiValueAnswer", "True: up to eight healthy ones are picked at random. NULL: not so.").Check("multivalue_answer").As(trueOnly),
+			text("failover", "Failover", "Whether it is picked while healthy (PRIMARY) or while the other is not "+
+				"(SECONDARY).").OneOf("PRIMARY", "SECONDARY"),
+			of(modules.TypeBool, "multivalue_answer", "MultiValueAnswer",
+				"True: up to eight healthy ones are picked at random. NULL: not so.").Check(
+				"multivalue_answer").As(trueOnly),
 			text("health_check_id", "HealthCheckId", "The id of the health check that tells whether it is healthy."),
-			declare.Bool("is_default", "", "Whether it is one of the two records, NS and SOA, that every zone has from the beginning.").Computed(),
+			declare.Bool("is_default", "",
+				"Whether it is one of the two records, NS and SOA, that every zone has from the beginning.").Computed(),
 		},
 		Checks: []string{
 			"(record IS NULL) = (ttl IS NULL)",
@@ -83,7 +105,9 @@ func newRecord(c *aws.Clients) *declare.Resource {
 
 		EventMappings: modules.EventMappings("route53.amazonaws.com",
 			modules.Request("changeBatch.changes", "ChangeResourceRecordSets").Whole(
-				modules.IdentityPart{At: "requestParameters.hostedZoneId", As: func(id string) string { return zoneID(&id) }},
+				modules.IdentityPart{At: "requestParameters.hostedZoneId", As: func(id string) string {
+					return zoneID(&id)
+				}},
 				modules.IdentityPart{At: "resourceRecordSet.name", As: normalName},
 				modules.IdentityPart{At: "resourceRecordSet.type"},
 				modules.IdentityPart{At: "resourceRecordSet.setIdentifier", Optional: true}),
@@ -103,7 +127,8 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		Delete:   change(route53types.ChangeActionDelete, declare.Edit(tellAll)),
 		DeleteBy: remove,
 		// AWS does not answer for a zone without these.
-		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"), Why: "it is one of the two records that AWS made with the zone, which cannot be without them",
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"),
+			Why:    "it is one of the two records that AWS made with the zone, which cannot be without them",
 			Source: "https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/SOA-NSrecords.html"}},
 	})
 }
@@ -220,7 +245,9 @@ func getOfZone(ctx context.Context, s *declare.Step, zone string, wanted []modul
 	read := reading{zone: zone, rest: slices.SortedFunc(slices.Values(wanted), func(a, b modules.Row) int {
 		return cmp.Compare(sortKey(a["name"].String()), sortKey(b["name"].String()))
 	})}
-	if slices.ContainsFunc(wanted, func(identity modules.Row) bool { return ofZone(route53types.RRType(identity["record_type"].String())) }) {
+	if slices.ContainsFunc(wanted, func(identity modules.Row) bool {
+		return ofZone(route53types.RRType(identity["record_type"].String()))
+	}) {
 		out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: &zone})
 		if err != nil {
 			return nil, err
@@ -309,12 +336,14 @@ func alone(identity modules.Row) int32 {
 
 // isSet reports whether a record set is the one of an identity.
 func isSet(set route53types.ResourceRecordSet, identity modules.Row) bool {
-	return sameName(awssdk.ToString(set.Name), identity["name"].String()) && string(set.Type) == identity["record_type"].String() &&
+	return sameName(awssdk.ToString(set.Name), identity["name"].String()) &&
+		string(set.Type) == identity["record_type"].String() &&
 		awssdk.ToString(set.SetIdentifier) == identity["set_identifier"].String()
 }
 
 // setsFrom lists record sets of a zone from the name and type of one on.
-func setsFrom(ctx context.Context, s *declare.Step, identity modules.Row, most int32) ([]route53types.ResourceRecordSet, error) {
+func setsFrom(ctx context.Context, s *declare.Step, identity modules.Row,
+	most int32) ([]route53types.ResourceRecordSet, error) {
 	out, err := declare.ClientOf[*route53.Client](s).ListResourceRecordSets(ctx, &route53.ListResourceRecordSetsInput{
 		HostedZoneId:    identity["parent_hosted_zone_id"].Ptr(),
 		StartRecordName: identity["name"].Ptr(),
@@ -338,7 +367,8 @@ func readSet(ctx context.Context, s *declare.Step, identity modules.Row) (route5
 			return set, nil
 		}
 	}
-	return route53types.ResourceRecordSet{}, &modules.Error{Class: modules.NotFound, Message: "there is no such record set"}
+	return route53types.ResourceRecordSet{},
+		&modules.Error{Class: modules.NotFound, Message: "there is no such record set"}
 }
 
 // ownZone has an alias without a zone name a record of its own, which is not known before
@@ -361,7 +391,8 @@ func keepRest(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRe
 	was, err := readSet(ctx, s, s.Have)
 	if err == nil {
 		set := in.ChangeBatch.Changes[0].ResourceRecordSet
-		set.GeoLocation, set.GeoProximityLocation, set.CidrRoutingConfig = was.GeoLocation, was.GeoProximityLocation, was.CidrRoutingConfig
+		set.GeoLocation, set.GeoProximityLocation, set.CidrRoutingConfig = was.GeoLocation, was.GeoProximityLocation,
+			was.CidrRoutingConfig
 	}
 	return aws.IfExists(err)
 }
@@ -381,7 +412,8 @@ func tellAll(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRec
 // tells apart records of one name and type may have no column.
 func setOf(have modules.Row) (set *route53types.ResourceRecordSet, known bool, err error) {
 	set = &route53types.ResourceRecordSet{}
-	for _, column := range []string{"record", "ttl", "alias_dns_name", "alias_hosted_zone_id", "alias_evaluate_target_health", "health_check_id"} {
+	for _, column := range []string{"record", "ttl", "alias_dns_name", "alias_hosted_zone_id",
+		"alias_evaluate_target_health", "health_check_id"} {
 		if _, read := have[column]; !read {
 			return set, false, nil
 		}
@@ -403,7 +435,8 @@ func setOf(have modules.Row) (set *route53types.ResourceRecordSet, known bool, e
 		set.ResourceRecords = records.([]route53types.ResourceRecord)
 	}
 	if !have["alias_dns_name"].IsNull() {
-		set.AliasTarget = &route53types.AliasTarget{DNSName: have["alias_dns_name"].Ptr(), HostedZoneId: have["alias_hosted_zone_id"].Ptr(),
+		set.AliasTarget = &route53types.AliasTarget{DNSName: have["alias_dns_name"].Ptr(),
+			HostedZoneId:         have["alias_hosted_zone_id"].Ptr(),
 			EvaluateTargetHealth: have["alias_evaluate_target_health"].Bool()}
 	}
 	return set, true, nil
@@ -413,7 +446,8 @@ func setOf(have modules.Row) (set *route53types.ResourceRecordSet, known bool, e
 // refuses to delete, it is read again.
 func remove(ctx context.Context, s *declare.Step) error {
 	err := s.Delete(ctx)
-	if _, known, _ := setOf(s.Have); !known || !aws.HasCode(err, "InvalidChangeBatch") || modules.ClassOf(err) != modules.Invalid {
+	if _, known, _ := setOf(s.Have); !known || !aws.HasCode(err, "InvalidChangeBatch") ||
+		modules.ClassOf(err) != modules.Invalid {
 		return err
 	}
 	now := *s

@@ -22,10 +22,12 @@ const (
 
 // newZone declares the table hosted_zone.
 func newZone(c *aws.Clients) *declare.Resource {
-	change := declare.Call((*route53.Client).ChangeTagsForResource, declare.With(&route53.ChangeTagsForResourceInput{ResourceType: route53types.TagResourceTypeHostedzone}))
+	change := declare.Call((*route53.Client).ChangeTagsForResource,
+		declare.With(&route53.ChangeTagsForResourceInput{ResourceType: route53types.TagResourceTypeHostedzone}))
 	return declare.New(c, declare.Table[route53.GetHostedZoneOutput]{
-		Name:       "hosted_zone",
-		Doc:        "DNS zones. One with records is deleted only with iasql.with_contents on: its records go first. Public zones can be created here; private ones, made by other means, are shown and can be changed.",
+		Name: "hosted_zone",
+		Doc: "DNS zones. One with records is deleted only with iasql.with_contents on: its records go first. " +
+			"Public zones can be created here; private ones, made by other means, are shown and can be changed.",
 		Service:    declare.Service(route53.NewFromConfig),
 		PerAccount: true,
 		// The token is the zone's caller reference, by which it is found: a second
@@ -33,14 +35,22 @@ func newZone(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Token:    "HostedZone.CallerReference",
 		Columns: []declare.Column{
-			declare.ID("hosted_zone_id", "HostedZone.Id", "The zone's id, such as Z0123456789ABCDEFGHIJ; NULL until it is created.").As(declare.Trimmed(idPrefix, "")).In("Id", "ResourceId"),
-			declare.Text("domain_name", "HostedZone.Name", "The name of the domain, such as example.com. Kept in lower case and with a dot at the end.").
+			declare.ID("hosted_zone_id", "HostedZone.Id",
+				"The zone's id, such as Z0123456789ABCDEFGHIJ; NULL until it is created.").As(declare.Trimmed(idPrefix,
+				"")).In("Id", "ResourceId"),
+			declare.Text("domain_name", "HostedZone.Name",
+				"The name of the domain, such as example.com. Kept in lower case and with a dot at the end.").
 				As(dnsName).In("Name").Required().CreateOnly().Same(sameName).Length(2, 1025),
-			declare.Text("comment", "HostedZone.Config.Comment", "What it is for, up to 256 characters.").In("HostedZoneConfig.Comment", "Comment").Length(1, 256),
-			declare.Bool("is_private", "HostedZone.Config.PrivateZone", "Whether it answers inside VPCs alone.").Computed().Usual(modules.Bool(false)),
-			declare.Texts("name_servers", "DelegationSet.NameServers", "The name servers that answer for it, which the domain's registrar has to be told; NULL for private zones.").
+			declare.Text("comment", "HostedZone.Config.Comment",
+				"What it is for, up to 256 characters.").In("HostedZoneConfig.Comment", "Comment").Length(1, 256),
+			declare.Bool("is_private", "HostedZone.Config.PrivateZone",
+				"Whether it answers inside VPCs alone.").Computed().Usual(modules.Bool(false)),
+			declare.Texts("name_servers", "DelegationSet.NameServers",
+				"The name servers that answer for it, which the domain's registrar has to be told; NULL for private zones.").
 				Computed().Unordered().EmptyIsNull(),
-			declare.Text("linked_service", "HostedZone.LinkedService.ServicePrincipal", "The AWS service that has made it and alone can change it, such as servicediscovery.amazonaws.com; NULL for all others.").
+			declare.Text("linked_service", "HostedZone.LinkedService.ServicePrincipal",
+				"The AWS service that has made it and alone can change it, such as servicediscovery.amazonaws.com; "+
+					"NULL for all others.").
 				Computed(),
 			declare.TagsBy("", change, change).TagsInBulk(declare.Call((*route53.Client).ListTagsForResources,
 				declare.With(&route53.ListTagsForResourcesInput{ResourceType: route53types.TagResourceTypeHostedzone})),
@@ -50,18 +60,21 @@ func newZone(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("route53.amazonaws.com",
 			modules.Response("hostedZone.id", "CreateHostedZone").After("/"),
 			modules.Request("id", "DeleteHostedZone", "UpdateHostedZoneComment").After("/"),
-			modules.Request("hostedZoneId", "AssociateVPCWithHostedZone", "DisassociateVPCFromHostedZone", "EnableHostedZoneDNSSEC", "DisableHostedZoneDNSSEC").After("/"),
+			modules.Request("hostedZoneId", "AssociateVPCWithHostedZone", "DisassociateVPCFromHostedZone",
+				"EnableHostedZoneDNSSEC", "DisableHostedZoneDNSSEC").After("/"),
 			modules.Request("resourceId", "ChangeTagsForResource").After("/"),
 		),
-		List: declare.Pages(route53.NewListHostedZonesPaginator, "HostedZones", declare.Convert(func(z route53types.HostedZone) route53.GetHostedZoneOutput {
-			return route53.GetHostedZoneOutput{HostedZone: &z}
-		})),
+		List: declare.Pages(route53.NewListHostedZonesPaginator, "HostedZones",
+			declare.Convert(func(z route53types.HostedZone) route53.GetHostedZoneOutput {
+				return route53.GetHostedZoneOutput{HostedZone: &z}
+			})),
 		Get: declare.One(declare.Call((*route53.Client).GetHostedZone), ""),
 		Row: nameServers,
 		// Tags, which CreateHostedZone does not take, are left to the update.
 		Create: declare.Call((*route53.Client).CreateHostedZone),
 		// Left out, the comment is removed (page UpdateHostedZoneComment).
-		Updates:   []declare.Update{declare.Replace(declare.Call((*route53.Client).UpdateHostedZoneComment), "comment")},
+		Updates: []declare.Update{declare.Replace(declare.Call((*route53.Client).UpdateHostedZoneComment),
+			"comment")},
 		Delete:    declare.Call((*route53.Client).DeleteHostedZone),
 		HoldsData: true, // a new one has other name servers
 		Protected: func(have modules.Row) string {
@@ -85,7 +98,8 @@ func nameServers(ctx context.Context, s *declare.Step, z *route53.GetHostedZoneO
 	if s.Recorded(row) {
 		return nil
 	}
-	out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: z.HostedZone.Id})
+	out, err := declare.ClientOf[*route53.Client](s).GetHostedZone(ctx,
+		&route53.GetHostedZoneInput{Id: z.HostedZone.Id})
 	if err != nil || out.DelegationSet == nil {
 		return err
 	}

@@ -46,7 +46,8 @@ func TestBucketLifecycle(t *testing.T) {
 				Want: modules.Row{
 					"name": modules.Text(name), "region": modules.Text(region),
 					"versioning_enabled": modules.Bool(false),
-					"policy":             policy(t, name, "s3:GetObject"), "tags": modules.StringMap(map[string]string{"env": "test"}),
+					"policy":             policy(t, name, "s3:GetObject"),
+					"tags":               modules.StringMap(map[string]string{"env": "test"}),
 				},
 				Changes: map[string][]modules.Value{
 					"policy": {policy(t, name, "s3:PutObject"), modules.Null},
@@ -107,7 +108,8 @@ func TestDeleteOfAFullBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := "file"
-	if _, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: row["name"].Ptr(), Key: &key, Body: strings.NewReader("x")}); err != nil {
+	if _, err := client.PutObject(ctx,
+		&s3.PutObjectInput{Bucket: row["name"].Ptr(), Key: &key, Body: strings.NewReader("x")}); err != nil {
 		t.Fatal(err)
 	}
 	err = awstest.Delete(ctx, r, permit, scope, row)
@@ -200,7 +202,8 @@ func TestPagesRegionsAndLockedBuckets(t *testing.T) {
 		return nil
 	})
 	var unread *modules.Unread
-	if !errors.As(err, &unread) || unread.Whole() || !strings.HasPrefix(err.Error(), "could not be read: locked (policy): ") {
+	if !errors.As(err, &unread) || unread.Whole() ||
+		!strings.HasPrefix(err.Error(), "could not be read: locked (policy): ") {
 		t.Errorf("of what may not be read it says %v", err)
 	}
 	if !slices.Equal(aws.Column(rows, "name"), []string{"old", "locked"}) ||
@@ -255,7 +258,8 @@ func TestSomebodyElsesBucket(t *testing.T) {
 	t.Parallel()
 	r := newBucket(fake(t, map[string]func(http.ResponseWriter){"PUT /taken": fail(409, "BucketAlreadyExists")}))
 	ctx, permit := t.Context(), awstest.Permit()
-	_, err := awstest.Create(ctx, r, permit, awstest.Scope(""), modules.Row{"name": modules.Text("taken"), "region": modules.Text("us-east-1")}, "")
+	_, err := awstest.Create(ctx, r, permit, awstest.Scope(""),
+		modules.Row{"name": modules.Text("taken"), "region": modules.Text("us-east-1")}, "")
 	if err == nil || modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("got %v", err)
 	}

@@ -45,17 +45,26 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		PerAccount: true,
 		HasRegion:  true,
 		Columns: []declare.Column{
-			declare.Name("name", "Name", "The bucket's name: 3 to 63 lowercase letters, digits, dots and hyphens, unique among all accounts.").In("Bucket").
+			declare.Name("name", "Name", "The bucket's name: 3 to 63 lowercase letters, digits, dots and hyphens, "+
+				"unique among all accounts.").In("Bucket").
 				// Buckets from before 2018 may break today's rules, and must
 				// be importable (S3 User Guide, "Bucket naming rules").
 				Check(`length(name) BETWEEN 3 AND 255 AND name ~ '^[A-Za-z0-9._-]+$'`),
-			declare.Bool("versioning_enabled", "Status", "Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the versions there are. NULL: not known, since the bucket keeps the engine out.").
-				In("VersioningConfiguration.Status").Initially("false").Usual(modules.Bool(false)).OptionalComputed().Since(2).From(versioning).As(enabled),
-			declare.Policy("Policy", "Who may do what with the bucket: a bucket policy document. NULL: the account alone, or not known, since the bucket keeps the engine out.").From(policy),
-			declare.Bool("list_objects", "", "Whether the bucket's objects are listed, and have rows in bucket_object. It takes effect with the next full cycle: SELECT iasql_sync_now('bucket_object'). AWS does not know of it.").
+			declare.Bool("versioning_enabled", "Status",
+				"Whether objects that are replaced or deleted are kept as versions. Turning it off keeps the "+
+					"versions there are. NULL: not known, since the bucket keeps the engine out.").
+				In("VersioningConfiguration.Status").Initially("false").Usual(
+				modules.Bool(false)).OptionalComputed().Since(2).From(versioning).As(enabled),
+			declare.Policy("Policy", "Who may do what with the bucket: a bucket policy document. NULL: the account "+
+				"alone, or not known, since the bucket keeps the engine out.").From(policy),
+			declare.Bool("list_objects", "",
+				"Whether the bucket's objects are listed, and have rows in bucket_object. It takes effect with the "+
+					"next full cycle: SELECT iasql_sync_now('bucket_object'). AWS does not know of it.").
 				Default("false").Required().Local().Since(4),
-			declare.Time("created_at", "CreationDate", "When it was created, or when AWS last changed it, for AWS moves this date at some changes."),
-			declare.Plain(aws.TagsColumn(), "TagSet").From(tags).As(declare.Codec{Decode: func(member any) (modules.Value, error) {
+			declare.Time("created_at", "CreationDate",
+				"When it was created, or when AWS last changed it, for AWS moves this date at some changes."),
+			declare.Plain(aws.TagsColumn(),
+				"TagSet").From(tags).As(declare.Codec{Decode: func(member any) (modules.Value, error) {
 				return aws.S3Tags.Value(member.([]s3types.Tag)), nil
 			}}),
 		},
@@ -63,7 +72,12 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("s3.amazonaws.com",
-			modules.Request("bucketName", "PutBucketTagging", "DeleteBucketTagging", "PutBucketAcl", "PutBucketEncryption", "DeleteBucketEncryption", "PutBucketLifecycle", "DeleteBucketLifecycle", "PutBucketCors", "DeleteBucketCors", "PutBucketLogging", "PutBucketNotification", "PutBucketReplication", "DeleteBucketReplication", "PutBucketOwnershipControls", "DeleteBucketOwnershipControls", "PutBucketRequestPayment", "PutAccelerateConfiguration", "PutObjectLockConfiguration"),
+			modules.Request("bucketName", "PutBucketTagging", "DeleteBucketTagging", "PutBucketAcl",
+				"PutBucketEncryption", "DeleteBucketEncryption", "PutBucketLifecycle", "DeleteBucketLifecycle",
+				"PutBucketCors", "DeleteBucketCors", "PutBucketLogging", "PutBucketNotification",
+				"PutBucketReplication", "DeleteBucketReplication", "PutBucketOwnershipControls",
+				"DeleteBucketOwnershipControls", "PutBucketRequestPayment", "PutAccelerateConfiguration",
+				"PutObjectLockConfiguration"),
 		),
 		List: buckets(""),
 		Get:  declare.GetBy(getBuckets),
@@ -82,15 +96,17 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		},
 		// Policy, versioning and tags, which CreateBucket does not take, are left to
 		// the update.
-		Create: declare.Call((*s3.Client).CreateBucket, declare.Edit(func(_ context.Context, s *declare.Step, in *s3.CreateBucketInput) error {
-			if s.Scope.Region != firstRegion {
-				in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraint(s.Scope.Region)}
-			}
-			return nil
-		})),
+		Create: declare.Call((*s3.Client).CreateBucket,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *s3.CreateBucketInput) error {
+				if s.Scope.Region != firstRegion {
+					in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraint(s.Scope.Region)}
+				}
+				return nil
+			})),
 		CreateBy: create,
 		Updates: []declare.Update{
-			declare.Put("policy", declare.Call((*s3.Client).PutBucketPolicy), declare.Call((*s3.Client).DeleteBucketPolicy)),
+			declare.Put("policy", declare.Call((*s3.Client).PutBucketPolicy),
+				declare.Call((*s3.Client).DeleteBucketPolicy)),
 			declare.Modify(declare.Call((*s3.Client).PutBucketVersioning), "versioning_enabled"),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
 				return updateTags(ctx, declare.ClientOf[*s3.Client](s), s.Have["name"].Ptr(), s.Want)
@@ -144,12 +160,13 @@ func getBuckets(ctx context.Context, s *declare.Step, identities []modules.Row) 
 			}
 		}
 	}
-	return declare.ReadEach(ctx, s, identities, func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
-		if b, ok := listed[identity["name"].String()]; ok {
-			return b, nil
-		}
-		return head(ctx, s.Clients, s.Scope, identity["name"], identity["region"].String())
-	})
+	return declare.ReadEach(ctx, s, identities,
+		func(ctx context.Context, identity modules.Row) (s3types.Bucket, error) {
+			if b, ok := listed[identity["name"].String()]; ok {
+				return b, nil
+			}
+			return head(ctx, s.Clients, s.Scope, identity["name"], identity["region"].String())
+		})
 }
 
 // head asks for a bucket that the listing does not have, which is no proof that
@@ -157,7 +174,8 @@ func getBuckets(ctx context.Context, s *declare.Step, identities []modules.Row) 
 // consistency model": bucket configurations). It asks for a bucket of this
 // account: one of that name that belongs to another, and one that the account
 // is kept out of, are refused with 403, and so not proven absent.
-func head(ctx context.Context, c *aws.Clients, scope modules.Scope, name modules.Value, region string) (s3types.Bucket, error) {
+func head(ctx context.Context, c *aws.Clients, scope modules.Scope, name modules.Value,
+	region string) (s3types.Bucket, error) {
 	found := s3types.Bucket{Name: name.Ptr()}
 	owner, err := c.AccountID(ctx, modules.Scope{Account: scope.Account})
 	if err != nil {
@@ -183,7 +201,8 @@ func head(ctx context.Context, c *aws.Clients, scope modules.Scope, name modules
 	var e *modules.Error
 	if errors.As(err, &e) && e.Class == modules.Denied {
 		return found, &modules.Error{Class: modules.Denied, Code: e.Code, Err: err,
-			Message: fmt.Sprintf("bucket %s: belongs to another account, or keeps this one out by its policy", *found.Name)}
+			Message: fmt.Sprintf("bucket %s: belongs to another account, or keeps this one out by its policy",
+				*found.Name)}
 	}
 	return found, err
 }

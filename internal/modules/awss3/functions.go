@@ -26,15 +26,19 @@ func where() []modules.Parameter {
 }
 
 func contentType(usual string) modules.Parameter {
-	return modules.Parameter{Name: "content_type", Type: modules.TypeText, Default: "'" + usual + "'", Doc: "Its MIME type."}
+	return modules.Parameter{Name: "content_type", Type: modules.TypeText, Default: "'" + usual + "'",
+		Doc: "Its MIME type."}
 }
 
 // upload is a function that uploads an object, whose content is of a type.
-func upload(c *aws.Clients, name, doc, given, sample string, kind modules.Type, usual string, content func(modules.Value) []byte) *modules.Function {
+func upload(c *aws.Clients, name, doc, given, sample string, kind modules.Type, usual string,
+	content func(modules.Value) []byte) *modules.Function {
 	return &modules.Function{
-		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a moment later, if the bucket's list_objects is true.", Given: given, Sample: sample,
+		Name: name, Doc: doc + " What the bucket has of that name is replaced. Its row of bucket_object appears a " +
+			"moment later, if the bucket's list_objects is true.", Given: given, Sample: sample,
 		Table: "bucket_object", Right: "INSERT",
-		Parameters: append(where(), modules.Parameter{Name: "content", Type: kind, Doc: "Its content."}, contentType(usual)),
+		Parameters: append(where(), modules.Parameter{Name: "content", Type: kind, Doc: "Its content."},
+			contentType(usual)),
 		Returns: []modules.Result{
 			{Name: "bucket", Type: modules.TypeText, Doc: "The bucket."},
 			{Name: "key", Type: modules.TypeText, Doc: "The object's name."},
@@ -50,14 +54,16 @@ func upload(c *aws.Clients, name, doc, given, sample string, kind modules.Type, 
 			}
 			body := content(args["content"])
 			out, err := client.PutObject(ctx, &s3.PutObjectInput{
-				Bucket: args["bucket_name"].Ptr(), Key: args["bucket_key"].Ptr(), ContentType: args["content_type"].Ptr(), Body: bytes.NewReader(body),
+				Bucket: args["bucket_name"].Ptr(), Key: args["bucket_key"].Ptr(),
+				ContentType: args["content_type"].Ptr(), Body: bytes.NewReader(body),
 			})
 			if err != nil {
 				return nil, err
 			}
 			return []modules.Row{{
 				"bucket": args["bucket_name"], "key": args["bucket_key"], "status": modules.Text("OK"),
-				"response_message": modules.Text(fmt.Sprintf("%d bytes uploaded", len(body))), "e_tag": modules.TextPtr(out.ETag),
+				"response_message": modules.Text(fmt.Sprintf("%d bytes uploaded", len(body))),
+				"e_tag":            modules.TextPtr(out.ETag),
 			}}, nil
 		},
 	}
@@ -100,20 +106,24 @@ func download(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			out, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: args["bucket_name"].Ptr(), Key: args["bucket_key"].Ptr()})
+			out, err := client.GetObject(ctx,
+				&s3.GetObjectInput{Bucket: args["bucket_name"].Ptr(), Key: args["bucket_key"].Ptr()})
 			if err != nil {
 				return nil, err
 			}
 			defer out.Body.Close()
 			if size := awssdk.ToInt64(out.ContentLength); size > largest {
-				return nil, &modules.Error{Class: modules.Invalid, Code: "TooLarge", Message: fmt.Sprintf("it has %d bytes, more than the %d that fit; use aws s3 cp", size, largest)}
+				return nil, &modules.Error{Class: modules.Invalid, Code: "TooLarge",
+					Message: fmt.Sprintf("it has %d bytes, more than the %d that fit; use aws s3 cp", size, largest)}
 			}
 			content, err := io.ReadAll(out.Body)
 			if err != nil {
-				return nil, &modules.Error{Class: modules.Transient, Message: "the answer was cut off: " + err.Error(), Err: err}
+				return nil, &modules.Error{Class: modules.Transient, Message: "the answer was cut off: " +
+					err.Error(), Err: err}
 			}
 			return []modules.Row{{
-				"content": modules.Bytes(content), "content_type": modules.TextPtr(out.ContentType), "size": modules.Int(len(content)),
+				"content": modules.Bytes(content), "content_type": modules.TextPtr(out.ContentType),
+				"size":  modules.Int(len(content)),
 				"e_tag": modules.TextPtr(out.ETag), "last_modified": modules.TimePtr(out.LastModified),
 			}}, nil
 		},

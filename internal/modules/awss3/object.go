@@ -28,19 +28,24 @@ type object struct {
 func newObject(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[object]{
 		Name: "bucket_object",
-		Doc: "Objects (files) in buckets. They can be looked at and deleted; they are uploaded by the functions s3_upload_object and s3_upload_bytes and read by s3_get_object. " +
-			"A bucket may have a billion of them: they are listed in the buckets alone whose list_objects is true, with one request for each 1000 objects, and not if it has more than 10000. " +
+		Doc: "Objects (files) in buckets. They can be looked at and deleted; they are uploaded by the functions " +
+			"s3_upload_object and s3_upload_bytes and read by s3_get_object. " +
+			"A bucket may have a billion of them: they are listed in the buckets alone whose list_objects is true, " +
+			"with one request for each 1000 objects, and not if it has more than 10000. " +
 			"In all other buckets nobody looks: rows that there are of them stay as they are. " +
-			"A DELETE in a bucket with versioning leaves the versions behind, as in AWS. The region is the bucket's (IaSQL's table has a column for it).",
+			"A DELETE in a bucket with versioning leaves the versions behind, as in AWS. The region is the bucket's " +
+			"(IaSQL's table has a column for it).",
 		Service:    service,
 		PerAccount: true,
 		Columns: []declare.Column{
-			declare.Ref("bucket_name", "BucketName", "bucket", "name", "The bucket it is in.").In("Bucket").ByKey().Required().Identity().CreateOnly().
+			declare.Ref("bucket_name", "BucketName", "bucket", "name",
+				"The bucket it is in.").In("Bucket").ByKey().Required().Identity().CreateOnly().
 				ListedIf("list_objects"),
 			declare.Name("key", "Key", "Its name in the bucket, such as photos/2024/cat.jpg."),
 			declare.Text("e_tag", "ETag", "A tag that changes with its content, in double quotes.").Computed(),
 			declare.Bigint("size", "Size", "How many bytes it has.").Computed(),
-			declare.Text("storage_class", "StorageClass", "STANDARD, GLACIER and so on.").Computed().Usual(modules.Text("STANDARD")),
+			declare.Text("storage_class", "StorageClass",
+				"STANDARD, GLACIER and so on.").Computed().Usual(modules.Text("STANDARD")),
 			declare.Time("last_modified", "LastModified", "When it was uploaded."),
 		},
 
@@ -50,12 +55,14 @@ func newObject(c *aws.Clients) *declare.Resource {
 			if err != nil {
 				return object{}, err
 			}
-			out, err := client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: identity["bucket_name"].Ptr(), Key: identity["key"].Ptr()})
+			out, err := client.HeadObject(ctx,
+				&s3.HeadObjectInput{Bucket: identity["bucket_name"].Ptr(), Key: identity["key"].Ptr()})
 			if err != nil {
 				return object{}, err
 			}
 			return object{identity["bucket_name"].String(), s3types.Object{
-				Key: identity["key"].Ptr(), ETag: out.ETag, Size: out.ContentLength, StorageClass: s3types.ObjectStorageClass(out.StorageClass), LastModified: out.LastModified,
+				Key: identity["key"].Ptr(), ETag: out.ETag, Size: out.ContentLength,
+				StorageClass: s3types.ObjectStorageClass(out.StorageClass), LastModified: out.LastModified,
 			}}, nil
 		}),
 		Home: func(ctx context.Context, s *declare.Step, _ *object, row modules.Row) (string, error) {
@@ -102,14 +109,15 @@ func listBucket(ctx context.Context, s *declare.Step, b s3types.Bucket) ([]objec
 	}
 	var objects []object
 	in := &s3.ListObjectsV2Input{Bucket: b.Name}
-	err = aws.Pages(ctx, s3.NewListObjectsV2Paginator(declare.ClientOf[*s3.Client](s), in), func(out *s3.ListObjectsV2Output) error {
-		for _, o := range out.Contents {
-			objects = append(objects, object{awssdk.ToString(b.Name), o})
-		}
-		if len(objects) >= mostObjects && awssdk.ToBool(out.IsTruncated) {
-			return errTooMany
-		}
-		return nil
-	})
+	err = aws.Pages(ctx, s3.NewListObjectsV2Paginator(declare.ClientOf[*s3.Client](s), in),
+		func(out *s3.ListObjectsV2Output) error {
+			for _, o := range out.Contents {
+				objects = append(objects, object{awssdk.ToString(b.Name), o})
+			}
+			if len(objects) >= mostObjects && awssdk.ToBool(out.IsTruncated) {
+				return errTooMany
+			}
+			return nil
+		})
 	return objects, err
 }

@@ -33,17 +33,20 @@ func TestPublicAccessBlockLifecycle(t *testing.T) {
 		Resource: newPublicAccessBlock(clients),
 		Scope:    awstest.Scope(""),
 		Want: modules.Row{
-			"bucket_name": bucketElsewhere(t, clients, "block"), "block_public_acls": on, "ignore_public_acls": on, "block_public_policy": on, "restrict_public_buckets": off,
+			"bucket_name": bucketElsewhere(t, clients, "block"), "block_public_acls": on, "ignore_public_acls": on,
+			"block_public_policy": on, "restrict_public_buckets": off,
 		},
 		Changes: map[string][]modules.Value{
-			"block_public_acls": {off}, "ignore_public_acls": {off}, "block_public_policy": {off}, "restrict_public_buckets": {on},
+			"block_public_acls": {off}, "ignore_public_acls": {off}, "block_public_policy": {off},
+			"restrict_public_buckets": {on},
 		},
 	})
 }
 
 func TestWebsiteLifecycle(t *testing.T) {
 	t.Parallel()
-	rules, err := modules.JSONText(`[{"Condition":{"KeyPrefixEquals":"docs/"},"Redirect":{"ReplaceKeyPrefixWith":"documents/","HttpRedirectCode":"302"}}]`)
+	rules, err := modules.JSONText(
+		`[{"Condition":{"KeyPrefixEquals":"docs/"},"Redirect":{"ReplaceKeyPrefixWith":"documents/","HttpRedirectCode":"302"}}]`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,15 +61,18 @@ func TestWebsiteLifecycle(t *testing.T) {
 			Resource: newWebsite(clients),
 			Scope:    awstest.Scope(""),
 			Want: modules.Row{
-				"bucket_name": bucketElsewhere(t, clients, "site"), "index_document": modules.Text("index.html"), "error_document": modules.Null,
+				"bucket_name": bucketElsewhere(t, clients, "site"), "index_document": modules.Text("index.html"),
+				"error_document":     modules.Null,
 				"redirect_host_name": modules.Null, "redirect_protocol": modules.Null, "routing_rules": rules,
 			},
 			Changes: map[string][]modules.Value{
-				"index_document": {modules.Text("start.html")}, "error_document": {modules.Text("errors/404.html"), modules.Null},
-				"routing_rules": {one, modules.Null},
+				"index_document": {modules.Text("start.html")},
+				"error_document": {modules.Text("errors/404.html"), modules.Null},
+				"routing_rules":  {one, modules.Null},
 				// What follows is a site that serves and redirects, which AWS refuses
 				// and moto does not: only the columns matter here.
-				"redirect_host_name": {modules.Text("example.com")}, "redirect_protocol": {modules.Text("https"), modules.Null},
+				"redirect_host_name": {modules.Text("example.com")},
+				"redirect_protocol":  {modules.Text("https"), modules.Null},
 			},
 		})
 	})
@@ -75,7 +81,8 @@ func TestWebsiteLifecycle(t *testing.T) {
 		clients := awstest.Clients(t)
 		site := newWebsite(clients)
 		ctx, permit := t.Context(), awstest.Permit()
-		row := modules.Row{"bucket_name": bucketElsewhere(t, clients, "redirected"), "redirect_host_name": modules.Text("example.com"), "redirect_protocol": modules.Text("https")}
+		row := modules.Row{"bucket_name": bucketElsewhere(t, clients, "redirected"),
+			"redirect_host_name": modules.Text("example.com"), "redirect_protocol": modules.Text("https")}
 		if _, err := awstest.Create(ctx, site, permit, awstest.Scope(""), row, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +96,9 @@ func TestWebsiteLifecycle(t *testing.T) {
 
 // within asks for a listing of objects within these buckets.
 func within(buckets ...string) modules.ListRequest {
-	return modules.ListRequest{Scope: awstest.Scope(""), Selected: func(bucket string) bool { return slices.Contains(buckets, bucket) }}
+	return modules.ListRequest{Scope: awstest.Scope(""), Selected: func(bucket string) bool {
+		return slices.Contains(buckets, bucket)
+	}}
 }
 
 // The objects of a bucket that nobody has named are not asked for.
@@ -107,7 +116,10 @@ func TestUnnamedBucket(t *testing.T) {
 		want  int
 	}{"one is named": {within("small"), 1}, "none is named": {modules.ListRequest{Scope: awstest.Scope("")}, 0}} {
 		var rows []modules.Row
-		if err := awstest.ListAs(t.Context(), newObject(clients), c.asked, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil || len(rows) != c.want || asked > 0 {
+		if err := awstest.ListAs(t.Context(), newObject(clients), c.asked, func(page []modules.Row) error {
+			rows = append(rows, page...)
+			return nil
+		}); err != nil || len(rows) != c.want || asked > 0 {
 			t.Errorf("%s: %v, %v, the huge bucket was asked for %d times", name, rows, err, asked)
 		}
 	}
@@ -141,7 +153,10 @@ func TestObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []modules.Row
-	if err := awstest.ListAs(ctx, r, within(name.String()), func(rows []modules.Row) error { listed = append(listed, rows...); return nil }); err != nil {
+	if err := awstest.ListAs(ctx, r, within(name.String()), func(rows []modules.Row) error {
+		listed = append(listed, rows...)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(listed) != keys {
@@ -187,7 +202,8 @@ func TestLargeBucket(t *testing.T) {
 		"GET /small?list-type": contents(3, false),
 	})
 	var rows []modules.Row
-	if err := awstest.ListAs(t.Context(), newObject(clients), within("large", "small", "gone"), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.ListAs(t.Context(), newObject(clients), within("large", "small", "gone"),
+		func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 3 || rows[0]["bucket_name"].String() != "small" {

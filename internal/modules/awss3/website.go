@@ -15,7 +15,8 @@ import (
 
 // newWebsite declares the table bucket_website.
 func newWebsite(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*s3.Client).GetBucketWebsite, declare.Proves()) // a bucket without has the error NoSuchWebsiteConfiguration
+	// a bucket without has the error NoSuchWebsiteConfiguration
+	read := declare.Call((*s3.Client).GetBucketWebsite, declare.Proves())
 	of := func(kind modules.Type, name, member, doc string) declare.Column {
 		return declare.Of(kind, name, member, doc).In("WebsiteConfiguration." + member).From(read)
 	}
@@ -23,12 +24,20 @@ func newWebsite(c *aws.Clients) *declare.Resource {
 		Name: "bucket_website",
 		Doc:  "Buckets that are served as websites, over HTTP.",
 		Columns: []declare.Column{
-			of(modules.TypeText, "index_document", "IndexDocument.Suffix", "The name of the object that is served for a directory, such as index.html. NULL only where all requests are redirected.").
+			of(modules.TypeText, "index_document", "IndexDocument.Suffix",
+				"The name of the object that is served for a directory, such as index.html. NULL only where all "+
+					"requests are redirected.").
 				Check(`index_document <> '' AND index_document !~ '/'`),
-			of(modules.TypeText, "error_document", "ErrorDocument.Key", "The key of the object that is served with client errors (4XX), such as error.html.").Check(`error_document <> ''`),
-			of(modules.TypeText, "redirect_host_name", "RedirectAllRequestsTo.HostName", "The host that all requests are redirected to, instead of being served.").Check(`redirect_host_name <> ''`),
-			of(modules.TypeText, "redirect_protocol", "RedirectAllRequestsTo.Protocol", "The protocol of that redirection. NULL: that of the request.").OneOf("http", "https"),
-			of(modules.TypeJSON, "routing_rules", "RoutingRules", `Redirections of some requests, in order: a JSON array such as [{"Condition": {"KeyPrefixEquals": "docs/"}, "Redirect": {"ReplaceKeyPrefixWith": "documents/"}}].`).
+			of(modules.TypeText, "error_document", "ErrorDocument.Key",
+				"The key of the object that is served with client errors (4XX), such as error.html.").Check(
+				`error_document <> ''`),
+			of(modules.TypeText, "redirect_host_name", "RedirectAllRequestsTo.HostName",
+				"The host that all requests are redirected to, instead of being served.").Check(
+				`redirect_host_name <> ''`),
+			of(modules.TypeText, "redirect_protocol", "RedirectAllRequestsTo.Protocol",
+				"The protocol of that redirection. NULL: that of the request.").OneOf("http", "https"),
+			of(modules.TypeJSON, "routing_rules", "RoutingRules",
+				`Redirections of some requests, in order: a JSON array such as [{"Condition": {"KeyPrefixEquals": "docs/"}, "Redirect": {"ReplaceKeyPrefixWith": "documents/"}}].`).
 				EmptyIsNull().Check(`jsonb_typeof(routing_rules) = 'array'`),
 		},
 		Checks: []string{
@@ -42,7 +51,8 @@ func newWebsite(c *aws.Clients) *declare.Resource {
 
 // dashed are the regions whose website endpoints have a dash before the region,
 // and not a dot (AWS General Reference, "Amazon S3 website endpoints").
-var dashed = []string{"us-east-1", "us-west-1", "us-west-2", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1", "eu-west-1", "sa-east-1", "us-gov-west-1"}
+var dashed = []string{"us-east-1", "us-west-1", "us-west-2", "ap-southeast-1", "ap-southeast-2", "ap-northeast-1",
+	"eu-west-1", "sa-east-1", "us-gov-west-1"}
 
 // websiteHost returns the host that serves a bucket as a website.
 func websiteHost(bucket, region string) string {
@@ -70,11 +80,13 @@ func endpoint(c *aws.Clients) *modules.Function {
 		Returns: []modules.Result{{Name: "endpoint", Type: modules.TypeText, Doc: "The URL."}},
 		Call: func(ctx context.Context, i modules.Invocation) ([]modules.Row, error) {
 			c, scope, args := c.Permitted(i.Permit), i.Scope, i.Arguments
-			region, err := home(ctx, &declare.Step{Clients: c, Scope: scope}, nil, modules.Row{"bucket_name": args["bucket_name"]})
+			region, err := home(ctx, &declare.Step{Clients: c, Scope: scope}, nil,
+				modules.Row{"bucket_name": args["bucket_name"]})
 			if err != nil {
 				return nil, err
 			}
-			return []modules.Row{{"endpoint": modules.Text("http://" + websiteHost(args["bucket_name"].String(), region))}}, nil
+			return []modules.Row{{"endpoint": modules.Text("http://" +
+				websiteHost(args["bucket_name"].String(), region))}}, nil
 		},
 	}
 }

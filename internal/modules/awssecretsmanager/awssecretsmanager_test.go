@@ -19,7 +19,8 @@ func TestSecretLifecycle(t *testing.T) {
 		Resource: newSecret(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"name": modules.Text("app/password"), "description": modules.Text("of the app"), "value": modules.Text("hunter2"),
+			"name": modules.Text("app/password"), "description": modules.Text("of the app"),
+			"value":      modules.Text("hunter2"),
 			"kms_key_id": modules.Null, "tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
@@ -93,11 +94,13 @@ func TestValueAndRestoration(t *testing.T) {
 
 func TestProtectedAndKeys(t *testing.T) {
 	r := newSecret(nil)
-	if r.Protected(modules.Row{"owning_service": modules.Text("rds")}) == "" || r.Protected(modules.Row{"owning_service": modules.Null}) != "" {
+	if r.Protected(modules.Row{"owning_service": modules.Text("rds")}) == "" ||
+		r.Protected(modules.Row{"owning_service": modules.Null}) != "" {
 		t.Error("protects the wrong secrets")
 	}
 	arn := "arn:aws:kms:us-east-1:123456789012:"
-	if !declare.SameKey("alias/a", arn+"alias/a") || !declare.SameKey(arn+"key/1", "1") || declare.SameKey("2", arn+"key/1") {
+	if !declare.SameKey("alias/a", arn+"alias/a") || !declare.SameKey(arn+"key/1", "1") ||
+		declare.SameKey("2", arn+"key/1") {
 		t.Error("takes keys for others")
 	}
 }

@@ -21,37 +21,51 @@ const pageSize = 100
 func newSecret(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[smtypes.SecretListEntry]{
 		Name: "secret",
-		Doc: "Secrets, such as passwords. A deleted secret can be restored for 30 days, as is AWS's default: by aws secretsmanager restore-secret, " +
-			"or by inserting its name again, which brings back the secret with its old versions. To be rid of it at once, use aws secretsmanager delete-secret --force-delete-without-recovery.",
+		Doc: "Secrets, such as passwords. A deleted secret can be restored for 30 days, as is AWS's default: by aws " +
+			"secretsmanager restore-secret, " +
+			"or by inserting its name again, which brings back the secret with its old versions. To be rid of it at " +
+			"once, use aws secretsmanager delete-secret --force-delete-without-recovery.",
 		Service: declare.Service(secretsmanager.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "Name", "The secret's name, up to 512 letters, digits and /_+=.@-. Those that services manage have a ! in it, such as rds!db-1.").In("Name", "SecretId").
+			declare.Name("name", "Name", "The secret's name, up to 512 letters, digits and /_+=.@-. Those that "+
+				"services manage have a ! in it, such as rds!db-1.").In("Name", "SecretId").
 				// Page CreateSecret: Name. Services name those that they manage with an exclamation mark: rds!db-….
 				Check(`name ~ '^[A-Za-z0-9/_+=.@!-]+$' AND length(name) <= 512`),
-			declare.Text("description", "Description", "What it is for, up to 2048 characters.").Length(1, 2048).Unset(modules.Text("")),
-			declare.Text("value", "", "A new value, up to 65536 bytes. It is passed on and then NULL again; NULL changes nothing.").
+			declare.Text("description", "Description", "What it is for, up to 2048 characters.").Length(1,
+				2048).Unset(modules.Text("")),
+			declare.Text("value", "", "A new value, up to 65536 bytes. It is passed on and then NULL again; NULL "+
+				"changes nothing.").
 				In("SecretString").WriteOnly().Length(1, 65536),
-			declare.Text("kms_key_id", "KmsKeyId", "The id, ARN or alias of the KMS key that encrypts it. NULL: that of Secrets Manager itself.").
+			declare.Text("kms_key_id", "KmsKeyId",
+				"The id, ARN or alias of the KMS key that encrypts it. NULL: that of Secrets Manager itself.").
 				Same(declare.SameKey).Unset(modules.Text("")),
-			declare.Text("version_id", "SecretVersionsToStages", "The id of its current version, which changes with its value; NULL as long as it has none.").Computed().As(current),
+			declare.Text("version_id", "SecretVersionsToStages",
+				"The id of its current version, which changes with its value; NULL as long as it has none.").Computed().As(current),
 			declare.ARN("arn", "ARN"),
-			declare.Text("owning_service", "OwningService", "The AWS service that manages it, such as rds; NULL if none does.").Computed(),
-			declare.Text("primary_region", "PrimaryRegion", "The region it is replicated from, or its own if it is replicated; NULL otherwise.").Computed(),
+			declare.Text("owning_service", "OwningService",
+				"The AWS service that manages it, such as rds; NULL if none does.").Computed(),
+			declare.Text("primary_region", "PrimaryRegion",
+				"The region it is replicated from, or its own if it is replicated; NULL otherwise.").Computed(),
 			declare.Tags("Tags", (*secretsmanager.Client).TagResource, (*secretsmanager.Client).UntagResource),
 		},
 		// The name is taken until the old one is deleted.
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("secretsmanager.amazonaws.com",
-			modules.Request("secretId", "RestoreSecret", "PutSecretValue", "UpdateSecretVersionStage", "RotateSecret", "CancelRotateSecret", "ReplicateSecretToRegions", "RemoveRegionsFromReplication", "StopReplicationToReplica", "PutResourcePolicy", "DeleteResourcePolicy"),
+			modules.Request("secretId", "RestoreSecret", "PutSecretValue", "UpdateSecretVersionStage", "RotateSecret",
+				"CancelRotateSecret", "ReplicateSecretToRegions", "RemoveRegionsFromReplication",
+				"StopReplicationToReplica", "PutResourcePolicy", "DeleteResourcePolicy"),
 		),
-		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList", declare.With(&secretsmanager.ListSecretsInput{MaxResults: awssdk.Int32(pageSize)})),
-		Get: declare.One(declare.Call((*secretsmanager.Client).DescribeSecret, declare.Convert(func(out secretsmanager.DescribeSecretOutput) smtypes.SecretListEntry {
-			return smtypes.SecretListEntry{
-				Name: out.Name, Description: out.Description, KmsKeyId: out.KmsKeyId, ARN: out.ARN, OwningService: out.OwningService, DeletedDate: out.DeletedDate,
-				PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, SecretVersionsToStages: out.VersionIdsToStages,
-			}
-		})), ""),
+		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList",
+			declare.With(&secretsmanager.ListSecretsInput{MaxResults: awssdk.Int32(pageSize)})),
+		Get: declare.One(declare.Call((*secretsmanager.Client).DescribeSecret,
+			declare.Convert(func(out secretsmanager.DescribeSecretOutput) smtypes.SecretListEntry {
+				return smtypes.SecretListEntry{
+					Name: out.Name, Description: out.Description, KmsKeyId: out.KmsKeyId, ARN: out.ARN,
+					OwningService: out.OwningService, DeletedDate: out.DeletedDate,
+					PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, SecretVersionsToStages: out.VersionIdsToStages,
+				}
+			})), ""),
 		Gone:     func(s *smtypes.SecretListEntry) bool { return s.DeletedDate != nil },
 		Create:   declare.Call((*secretsmanager.Client).CreateSecret),
 		CreateBy: create,
@@ -95,7 +109,8 @@ func create(ctx context.Context, s *declare.Step) (modules.Row, error) {
 		return nil, err
 	}
 	if value := s.Want["value"]; !value.IsNull() {
-		_, err = client.UpdateSecret(ctx, &secretsmanager.UpdateSecretInput{SecretId: name.Ptr(), SecretString: value.Ptr()})
+		_, err = client.UpdateSecret(ctx,
+			&secretsmanager.UpdateSecretInput{SecretId: name.Ptr(), SecretString: value.Ptr()})
 	}
 	return modules.Row{"name": name}, err
 }

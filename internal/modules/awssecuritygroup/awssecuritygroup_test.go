@@ -54,8 +54,9 @@ func TestGroupLifecycle(t *testing.T) {
 		Resource: newGroup(c),
 		Scope:    scope,
 		Want: modules.Row{
-			"group_name": text("web"), "description": text("web servers"), "vpc_id": modules.TextPtr(vpcs.Vpcs[0].VpcId),
-			"tags": tags(map[string]string{"env": "test"}),
+			"group_name": text("web"), "description": text("web servers"),
+			"vpc_id": modules.TextPtr(vpcs.Vpcs[0].VpcId),
+			"tags":   tags(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
 			"tags": {tags(map[string]string{"a": "1", "b": "2"}), modules.Null},
@@ -75,7 +76,8 @@ func TestRuleLifecycle(t *testing.T) {
 			c := awstest.Clients(t)
 			g := create(t, newGroup(c), modules.Row{"group_name": text("g"), "description": text("d")})
 			want := modules.Row{
-				"security_group_id": g["group_id"], "ip_protocol": text("tcp"), "from_port": modules.Int(80), "to_port": modules.Int(81),
+				"security_group_id": g["group_id"], "ip_protocol": text("tcp"), "from_port": modules.Int(80),
+				"to_port":     modules.Int(81),
 				"description": text("clients"), "tags": tags(map[string]string{"env": "test"}),
 			}
 			for k, v := range other {
@@ -93,8 +95,9 @@ func TestRuleLifecycle(t *testing.T) {
 					"description": {text("all"), modules.Null},
 					"tags":        {tags(map[string]string{"a": "1"}), modules.Null},
 				},
-				Calls:     map[string]int{"tags": 2},
-				Elsewhere: []string{"cidr_ipv6"}, // a rule is of IPv4 or of IPv6 for life, and moto changes the former only
+				Calls: map[string]int{"tags": 2},
+				// a rule is of IPv4 or of IPv6 for life, and moto changes the former only
+				Elsewhere: []string{"cidr_ipv6"},
 			})
 		})
 	}
@@ -157,7 +160,8 @@ func TestRuleThatExists(t *testing.T) {
 			given = row
 		}
 	}
-	if given == nil || !given["is_egress"].Bool() || given["cidr_ipv4"] != text("0.0.0.0/0") || given["from_port"].Int() != -1 {
+	if given == nil || !given["is_egress"].Bool() || given["cidr_ipv4"] != text("0.0.0.0/0") ||
+		given["from_port"].Int() != -1 {
 		t.Fatalf("a new group has the rule %v", given)
 	}
 	if why := rules.Protected(given); why != "" {
@@ -165,7 +169,8 @@ func TestRuleThatExists(t *testing.T) {
 	}
 	ctx, permit := t.Context(), awstest.Permit()
 	want := modules.Row{
-		"security_group_id": g, "is_egress": modules.Bool(true), "ip_protocol": text("-1"), "from_port": modules.Null, "to_port": modules.Null,
+		"security_group_id": g, "is_egress": modules.Bool(true), "ip_protocol": text("-1"), "from_port": modules.Null,
+		"to_port":   modules.Null,
 		"cidr_ipv4": text("0.0.0.0/0"),
 	}
 	made, err := awstest.Create(ctx, rules, permit, scope, want, "t")
@@ -173,13 +178,15 @@ func TestRuleThatExists(t *testing.T) {
 		t.Errorf("got %v, %v, want %v", made, err, given)
 	}
 	want = modules.Row{
-		"security_group_id": g, "is_egress": modules.Bool(false), "ip_protocol": text("tcp"), "from_port": modules.Int(1), "to_port": modules.Int(2),
+		"security_group_id": g, "is_egress": modules.Bool(false), "ip_protocol": text("tcp"),
+		"from_port": modules.Int(1), "to_port": modules.Int(2),
 		"cidr_ipv4": text("10.0.0.0/8"),
 	}
 	if _, err := awstest.Create(ctx, rules, permit, scope, want, "t"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := awstest.Create(ctx, rules, permit, scope, want, "u"); modules.ClassOf(err) != modules.Exists || err == nil {
+	if _, err := awstest.Create(ctx, rules, permit, scope, want, "u"); modules.ClassOf(err) != modules.Exists ||
+		err == nil {
 		t.Errorf("got %v, want an error of class %s", err, modules.Exists)
 	}
 }
@@ -214,7 +221,8 @@ func TestDefaultsAreProtected(t *testing.T) {
 // that, of the rest -1.
 func TestPortsLeftOut(t *testing.T) {
 	t.Parallel()
-	for protocol, want := range map[string][2]int32{"tcp": {0, 65535}, "17": {0, 65535}, "icmp": {-1, -1}, "-1": {-1, -1}, "50": {-1, -1}} {
+	for protocol, want := range map[string][2]int32{"tcp": {0, 65535}, "17": {0, 65535}, "icmp": {-1, -1},
+		"-1": {-1, -1}, "50": {-1, -1}} {
 		if p := permissionOf(modules.Row{"ip_protocol": text(protocol), "cidr_ipv4": text("10.0.0.0/8")}); *p.FromPort != want[0] || *p.ToPort != want[1] {
 			t.Errorf("%s: %d to %d", protocol, *p.FromPort, *p.ToPort)
 		}

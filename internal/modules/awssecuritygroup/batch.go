@@ -96,7 +96,8 @@ func makeRules(ctx context.Context, s *declare.Step, of kind, some []rule) ([]de
 	for i, r := range some {
 		permissions[i] = permissionOf(r.want)
 	}
-	answer, err := authorizeAll(ctx, declare.ClientOf[*ec2.Client](s), of, permissions, aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, some[0].want, token))
+	answer, err := authorizeAll(ctx, declare.ClientOf[*ec2.Client](s), of, permissions,
+		aws.EC2TagSpecification(ec2types.ResourceTypeSecurityGroupRule, some[0].want, token))
 	if err != nil {
 		if len(some) == 1 && modules.ClassOf(err) == modules.Exists {
 			return existing(ctx, s, of, some[0], err)
@@ -109,20 +110,27 @@ func makeRules(ctx context.Context, s *declare.Step, of kind, some []rule) ([]de
 		if err != nil {
 			return nil, unsaid(err)
 		}
-		results, _ = told(slices.DeleteFunc(there, func(r ec2types.SecurityGroupRule) bool { return aws.EC2Tags.Map(r.Tags)[aws.TokenTag] != token }), some)
+		results, _ = told(slices.DeleteFunc(there, func(r ec2types.SecurityGroupRule) bool {
+			return aws.EC2Tags.Map(r.Tags)[aws.TokenTag] != token
+		}), some)
 	}
 	return results, nil
 }
 
-func authorizeAll(ctx context.Context, client *ec2.Client, of kind, permissions []ec2types.IpPermission, tags []ec2types.TagSpecification) ([]ec2types.SecurityGroupRule, error) {
+func authorizeAll(ctx context.Context, client *ec2.Client, of kind, permissions []ec2types.IpPermission,
+	tags []ec2types.TagSpecification) ([]ec2types.SecurityGroupRule, error) {
 	if of.egress {
-		out, err := client.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{GroupId: &of.group, IpPermissions: permissions, TagSpecifications: tags})
+		out, err := client.AuthorizeSecurityGroupEgress(ctx,
+			&ec2.AuthorizeSecurityGroupEgressInput{GroupId: &of.group, IpPermissions: permissions,
+				TagSpecifications: tags})
 		if err != nil {
 			return nil, err
 		}
 		return out.SecurityGroupRules, nil
 	}
-	out, err := client.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &of.group, IpPermissions: permissions, TagSpecifications: tags})
+	out, err := client.AuthorizeSecurityGroupIngress(ctx,
+		&ec2.AuthorizeSecurityGroupIngressInput{GroupId: &of.group, IpPermissions: permissions,
+			TagSpecifications: tags})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +169,8 @@ func told(answer []ec2types.SecurityGroupRule, some []rule) (results []declare.R
 // unsaid says that a rule was made, and that it is not known which it is: it is looked
 // for by its token (R6).
 func unsaid(err error) error {
-	return &modules.Error{Class: modules.MayHaveHappened, Message: "the rule was created, and AWS does not say as which", Err: err}
+	return &modules.Error{Class: modules.MayHaveHappened,
+		Message: "the rule was created, and AWS does not say as which", Err: err}
 }
 
 // rulesOf returns the rules of the group.
@@ -174,7 +183,8 @@ func rulesOf(ctx context.Context, s *declare.Step, of kind) ([]ec2types.Security
 // that AWS has given a new group and a record may ask for as well (all goes out). That is
 // made with the group, so that nobody else's record stands for it. For other rules it
 // returns the error that said that there is one.
-func existing(ctx context.Context, s *declare.Step, of kind, wanted rule, exists error) ([]declare.Result[modules.Value], error) {
+func existing(ctx context.Context, s *declare.Step, of kind, wanted rule,
+	exists error) ([]declare.Result[modules.Value], error) {
 	all, err := rulesOf(ctx, s, of)
 	if err != nil {
 		return nil, err
@@ -182,7 +192,9 @@ func existing(ctx context.Context, s *declare.Step, of kind, wanted rule, exists
 	want := wanted.want
 	given := want["is_egress"].Bool() && protocol(want["ip_protocol"].String()) == "-1"
 	for _, r := range all {
-		if bears(&r, wanted.token) || given && asMade(&r) && awssdk.ToBool(r.IsEgress) && awssdk.ToString(r.CidrIpv4) == want["cidr_ipv4"].String() && awssdk.ToString(r.CidrIpv6) == want["cidr_ipv6"].String() {
+		if bears(&r, wanted.token) || given && asMade(&r) && awssdk.ToBool(r.IsEgress) &&
+			awssdk.ToString(r.CidrIpv4) == want["cidr_ipv4"].String() &&
+			awssdk.ToString(r.CidrIpv6) == want["cidr_ipv6"].String() {
 			return []declare.Result[modules.Value]{{Out: modules.TextPtr(r.SecurityGroupRuleId)}}, nil
 		}
 	}
@@ -194,7 +206,8 @@ func existing(ctx context.Context, s *declare.Step, of kind, wanted rule, exists
 // a rule is by what it lets through.
 func bears(r *ec2types.SecurityGroupRule, token string) bool {
 	has := aws.EC2Tags.Map(r.Tags)[aws.TokenTag]
-	return token != "" && has != "" && (has == token || slices.Contains(strings.Fields(has), mark(token, contentOfRule(r))))
+	return token != "" && has != "" &&
+		(has == token || slices.Contains(strings.Fields(has), mark(token, contentOfRule(r))))
 }
 
 // mark is the token and what a rule lets through as one word, of letters that the value of
@@ -208,8 +221,10 @@ func mark(token, content string) string {
 // same in that (error InvalidPermission.Duplicate).
 func contentOf(want modules.Row) string {
 	p := permissionOf(want)
-	return content(want["security_group_id"].String(), want["is_egress"].Bool(), want["ip_protocol"].String(), p.FromPort, p.ToPort,
-		network(want["cidr_ipv4"].String()), network(want["cidr_ipv6"].String()), want["prefix_list_id"].String(), want["source_security_group"].String())
+	return content(want["security_group_id"].String(), want["is_egress"].Bool(), want["ip_protocol"].String(),
+		p.FromPort, p.ToPort,
+		network(want["cidr_ipv4"].String()), network(want["cidr_ipv6"].String()), want["prefix_list_id"].String(),
+		want["source_security_group"].String())
 }
 
 // contentOfRule is contentOf for a rule that is there.
@@ -218,8 +233,10 @@ func contentOfRule(r *ec2types.SecurityGroupRule) string {
 	if r.ReferencedGroupInfo != nil {
 		source = awssdk.ToString(r.ReferencedGroupInfo.GroupId)
 	}
-	return content(awssdk.ToString(r.GroupId), awssdk.ToBool(r.IsEgress), awssdk.ToString(r.IpProtocol), r.FromPort, r.ToPort,
-		network(awssdk.ToString(r.CidrIpv4)), network(awssdk.ToString(r.CidrIpv6)), awssdk.ToString(r.PrefixListId), source)
+	return content(awssdk.ToString(r.GroupId), awssdk.ToBool(r.IsEgress), awssdk.ToString(r.IpProtocol),
+		r.FromPort, r.ToPort,
+		network(awssdk.ToString(r.CidrIpv4)), network(awssdk.ToString(r.CidrIpv6)),
+		awssdk.ToString(r.PrefixListId), source)
 }
 
 func content(group string, egress bool, ipProtocol string, from, to *int32, otherSides ...string) string {
@@ -243,17 +260,21 @@ func network(text string) string {
 // revoke deletes a rule.
 func (b *batcher) revoke(ctx context.Context, s *declare.Step) error {
 	of := kind{group: s.Have["security_group_id"].String(), egress: s.Have["is_egress"].Bool()}
-	_, err := b.revoked.Do(ctx, s, action("RevokeSecurityGroup", of.egress), of, s.Have["security_group_rule_id"].String())
+	_, err := b.revoked.Do(ctx, s, action("RevokeSecurityGroup", of.egress), of,
+		s.Have["security_group_rule_id"].String())
 	return err
 }
 
 // revokeRules deletes rules of a group by one call.
-func revokeRules(ctx context.Context, s *declare.Step, of kind, ids []string) (_ []declare.Result[struct{}], err error) {
+func revokeRules(ctx context.Context, s *declare.Step, of kind, ids []string) (_ []declare.Result[struct{}],
+	err error) {
 	client := declare.ClientOf[*ec2.Client](s)
 	if of.egress {
-		_, err = client.RevokeSecurityGroupEgress(ctx, &ec2.RevokeSecurityGroupEgressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
+		_, err = client.RevokeSecurityGroupEgress(ctx,
+			&ec2.RevokeSecurityGroupEgressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
 	} else {
-		_, err = client.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
+		_, err = client.RevokeSecurityGroupIngress(ctx,
+			&ec2.RevokeSecurityGroupIngressInput{GroupId: &of.group, SecurityGroupRuleIds: ids})
 	}
 	return make([]declare.Result[struct{}], len(ids)), err
 }

@@ -42,8 +42,10 @@ func (e *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var asked []url.Values
 		for i := 1; r.Form.Get(fmt.Sprintf("IpPermissions.%d.IpProtocol", i)) != ""; i++ {
 			at := fmt.Sprintf("IpPermissions.%d.", i)
-			rule := url.Values{"group": {r.Form.Get("GroupId")}, "protocol": {r.Form.Get(at + "IpProtocol")}, "from": {r.Form.Get(at + "FromPort")}, "to": {r.Form.Get(at + "ToPort")},
-				"cidr": {r.Form.Get(at + "IpRanges.1.CidrIp")}, "tag": {r.Form.Get("TagSpecification.1.Tag.1.Value")}, "egress": {fmt.Sprint(strings.HasSuffix(action, "Egress"))}}
+			rule := url.Values{"group": {r.Form.Get("GroupId")}, "protocol": {r.Form.Get(at + "IpProtocol")},
+				"from": {r.Form.Get(at + "FromPort")}, "to": {r.Form.Get(at + "ToPort")},
+				"cidr": {r.Form.Get(at + "IpRanges.1.CidrIp")}, "tag": {r.Form.Get("TagSpecification.1.Tag.1.Value")},
+				"egress": {fmt.Sprint(strings.HasSuffix(action, "Egress"))}}
 			if rule.Get("from") == "13" {
 				refuse("InvalidParameterValue")
 				return
@@ -94,7 +96,8 @@ func (e *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `<%sResponse><return>true</return><%s>`, action, set)
 	for _, rule := range told {
 		fmt.Fprintf(w, `<item><securityGroupRuleId>%s</securityGroupRuleId><groupId>%s</groupId><isEgress>%s</isEgress><ipProtocol>%s</ipProtocol><fromPort>%s</fromPort><toPort>%s</toPort><cidrIpv4>%s</cidrIpv4><tagSet><item><key>iasql:token</key><value>%s</value></item></tagSet></item>`,
-			rule.Get("id"), rule.Get("group"), rule.Get("egress"), rule.Get("protocol"), rule.Get("from"), rule.Get("to"), rule.Get("cidr"), rule.Get("tag"))
+			rule.Get("id"), rule.Get("group"), rule.Get("egress"), rule.Get("protocol"), rule.Get("from"),
+			rule.Get("to"), rule.Get("cidr"), rule.Get("tag"))
 	}
 	fmt.Fprintf(w, `</%s></%sResponse>`, set, action)
 }
@@ -118,7 +121,8 @@ func newCloud(t *testing.T) (*cloud, string) {
 }
 
 func wanted(port int) modules.Row {
-	return modules.Row{"security_group_id": text("sg-1"), "is_egress": modules.Bool(false), "ip_protocol": text("6"), "from_port": modules.Int(port), "to_port": modules.Int(port), "cidr_ipv4": text("10.0.0.0/8")}
+	return modules.Row{"security_group_id": text("sg-1"), "is_egress": modules.Bool(false), "ip_protocol": text("6"),
+		"from_port": modules.Int(port), "to_port": modules.Int(port), "cidr_ipv4": text("10.0.0.0/8")}
 }
 
 // atOnce does something about several ports as the operations of one plan.
@@ -148,7 +152,8 @@ func TestRulesTogether(t *testing.T) {
 			token := "first-"
 			create := func(r modules.Resource, i, port int) (err error) {
 				ctx, permit := t.Context(), &modules.Permit{Journal: &journals[i], Accompanied: true}
-				rows[i], err = awstest.Create(ctx, r.(modules.Creator), permit, scope, wanted(port), fmt.Sprint(token, port))
+				rows[i], err = awstest.Create(ctx, r.(modules.Creator), permit, scope, wanted(port),
+					fmt.Sprint(token, port))
 				return err
 			}
 			var ports []int
@@ -163,7 +168,8 @@ func TestRulesTogether(t *testing.T) {
 				}
 				ids[rows[i]["security_group_rule_id"].String()] = true
 				for _, rule := range e.rules {
-					if rule.Get("id") == rows[i]["security_group_rule_id"].String() && rule.Get("from") != fmt.Sprint(ports[i]) {
+					if rule.Get("id") == rows[i]["security_group_rule_id"].String() &&
+						rule.Get("from") != fmt.Sprint(ports[i]) {
 						t.Errorf("the rule of port %d is taken for that of %s", ports[i], rule.Get("from"))
 					}
 					if len(rule.Get("tag")) > longestTag {
@@ -177,7 +183,8 @@ func TestRulesTogether(t *testing.T) {
 			// One is refused, one is there already.
 			token = "second-"
 			errs := atOnce(t, []int{1, 13, 100, 2}, create, r)
-			if errs[0] != nil || modules.ClassOf(errs[1]) != modules.Invalid || modules.ClassOf(errs[2]) != modules.Exists || errs[3] != nil {
+			if errs[0] != nil || modules.ClassOf(errs[1]) != modules.Invalid ||
+				modules.ClassOf(errs[2]) != modules.Exists || errs[3] != nil {
 				t.Errorf("two of four are refused: %v", errs)
 			}
 			// They go together, too; that one is not there keeps none of the others.
@@ -185,7 +192,8 @@ func TestRulesTogether(t *testing.T) {
 			remove := func(r modules.Resource, i, port int) error {
 				have := wanted(port)
 				have["security_group_rule_id"] = text(fmt.Sprint("sgr-", port))
-				return awstest.Delete(t.Context(), r.(modules.Deleter), &modules.Permit{Journal: &awstest.Journal{}, Accompanied: true}, scope, have)
+				return awstest.Delete(t.Context(), r.(modules.Deleter),
+					&modules.Permit{Journal: &awstest.Journal{}, Accompanied: true}, scope, have)
 			}
 			for i, err := range atOnce(t, []int{1, 2, 3, 4, 5, 6, 7, 8}, remove, r) {
 				if err != nil {
@@ -215,7 +223,9 @@ func TestRulesInDoubt(t *testing.T) {
 	r := newRule(awstest.Fake(endpoint))
 	ports := []int{80, 443, 8080}
 	for i, err := range atOnce(t, ports, func(r modules.Resource, _, port int) error {
-		_, err := awstest.Create(t.Context(), r.(modules.Creator), &modules.Permit{Journal: &awstest.Journal{}, Accompanied: true}, scope, wanted(port), fmt.Sprint("token-", port))
+		_, err := awstest.Create(t.Context(), r.(modules.Creator),
+			&modules.Permit{Journal: &awstest.Journal{}, Accompanied: true}, scope, wanted(port),
+			fmt.Sprint("token-", port))
 		return err
 	}, r) {
 		if modules.ClassOf(err) != modules.MayHaveHappened {
@@ -235,7 +245,8 @@ func TestRulesInDoubt(t *testing.T) {
 	e.lock.Lock()
 	e.rules[0].Set("from", "1")
 	e.lock.Unlock()
-	if found, err = r.FindCreated(t.Context(), scope, []string{"token-80", "token-443", "token-8080"}); err != nil || len(found) != 2 {
+	if found, err = r.FindCreated(t.Context(), scope, []string{"token-80", "token-443", "token-8080"}); err != nil ||
+		len(found) != 2 {
 		t.Errorf("found %v, %v", found, err)
 	}
 }
@@ -276,11 +287,13 @@ func TestTagsTogether(t *testing.T) {
 		var all sync.WaitGroup
 		for _, id := range ids {
 			all.Go(func() {
-				have := modules.Row{"security_group_rule_id": text(id), "security_group_id": text("sg-1"), "tags": tags(from(id))}
+				have := modules.Row{"security_group_rule_id": text(id), "security_group_id": text("sg-1"),
+					"tags": tags(from(id))}
 				want := have.Clone()
 				want["tags"] = tags(to(id))
 				journal := &awstest.Journal{}
-				err := awstest.Update(t.Context(), r, &modules.Permit{Journal: journal, Accompanied: true}, scope, have, want, []string{"tags"})
+				err := awstest.Update(t.Context(), r, &modules.Permit{Journal: journal, Accompanied: true}, scope, have,
+					want, []string{"tags"})
 				lock.Lock()
 				defer lock.Unlock()
 				if calls, _ := journal.Take(); len(calls) != 1 {
@@ -301,11 +314,14 @@ func TestTagsTogether(t *testing.T) {
 	same := func(m map[string]string) func(string) map[string]string {
 		return func(string) map[string]string { return m }
 	}
-	if failed := change(ids, same(nil), same(map[string]string{"team": "web"})); len(failed) > 0 || e.tagged != 40 || e.count("CreateTags") > 3 {
+	if failed := change(ids, same(nil), same(map[string]string{"team": "web"})); len(failed) > 0 || e.tagged != 40 ||
+		e.count("CreateTags") > 3 {
 		t.Errorf("%d objects were tagged by %d calls, but for %v", e.tagged, e.count("CreateTags"), failed)
 	}
 	before := e.count("CreateTags")
-	if failed := change(ids[:6], same(nil), func(id string) map[string]string { return map[string]string{"Name": id} }); len(failed) > 0 || e.count("CreateTags")-before != 6 {
+	if failed := change(ids[:6], same(nil), func(id string) map[string]string {
+		return map[string]string{"Name": id}
+	}); len(failed) > 0 || e.count("CreateTags")-before != 6 {
 		t.Errorf("6 different tags by %d calls, but for %v", e.count("CreateTags")-before, failed)
 	}
 	e.tagged = 0

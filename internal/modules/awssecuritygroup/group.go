@@ -18,19 +18,25 @@ const defaultName = "default"
 // CreateSecurityGroup. Deleting a group deletes its rules.
 func newGroup(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.SecurityGroup]{
-		Name:     "security_group",
-		Doc:      "Security groups: firewalls of a VPC's network interfaces. Their rules are in security_group_rule; AWS gives a new group one that lets everything out.",
+		Name: "security_group",
+		Doc: "Security groups: firewalls of a VPC's network interfaces. Their rules are in security_group_rule; " +
+			"AWS gives a new group one that lets everything out.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("group_id", "GroupId", "The group's id, such as sg-0a1b2c3d; NULL until it is created."),
-			declare.Text("group_name", "GroupName", `Its name, unique in the VPC, up to 255 characters and not beginning with "sg-". "default" is AWS's own.`).
+			declare.Text("group_name", "GroupName",
+				`Its name, unique in the VPC, up to 255 characters and not beginning with "sg-". "default" is AWS's own.`).
 				Required().CreateOnly().Check(`length(group_name) BETWEEN 1 AND 255 AND group_name !~ '^sg-'`),
-			declare.Text("description", "Description", "What it is for, up to 255 characters. AWS has no way to change it.").Required().CreateOnly().Length(1, 255).KeepEmpty(),
+			declare.Text("description", "Description",
+				"What it is for, up to 255 characters. AWS has no way to change it.").Required().CreateOnly().Length(1,
+				255).KeepEmpty(),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of; the region's default VPC if left out.").
 				CreateOnly().OptionalComputed().Part(modules.PartAlong, "is_default"),
-			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
-			declare.Bool("is_default", "GroupName", "Whether it is the VPC's default group, which AWS makes by itself and which goes with the VPC.").
+			declare.Text("owner_id", "OwnerId",
+				"The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
+			declare.Bool("is_default", "GroupName",
+				"Whether it is the VPC's default group, which AWS makes by itself and which goes with the VPC.").
 				Computed().As(declare.Is(defaultName)).Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeSecurityGroup),
 		},
@@ -43,12 +49,14 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		Delete: declare.Call((*ec2.Client).DeleteSecurityGroup),
 		// AWS itself refuses to delete it.
 		Made: "is_default",
-		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"), Why: "it is the VPC's default security group, which AWS made by itself and which goes with the VPC",
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"),
+			Why:    "it is the VPC's default security group, which AWS made by itself and which goes with the VPC",
 			Source: "https://docs.aws.amazon.com/vpc/latest/userguide/default-security-group.html"}},
 	})
 }
 
 func groups() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeSecurityGroupsPaginator, "SecurityGroups", declare.With(&ec2.DescribeSecurityGroupsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeSecurityGroupsPaginator, "SecurityGroups",
+		declare.With(&ec2.DescribeSecurityGroupsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
 		Looks("group-name", "GroupName")
 }

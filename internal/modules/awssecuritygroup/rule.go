@@ -21,7 +21,8 @@ func newRule(c *aws.Clients) *declare.Resource {
 		return c.In("SecurityGroupRules[0].SecurityGroupRule." + member)
 	}
 	port := func(name, member, doc string) declare.Column {
-		return in(declare.Integer(name, member, doc).OptionalComputed().Between(-1, 65535).Unset(modules.Int(-1)), member)
+		return in(declare.Integer(name, member, doc).OptionalComputed().Between(-1, 65535).Unset(modules.Int(-1)),
+			member)
 	}
 	calls := newBatcher()
 	return declare.New(c, declare.Table[ec2types.SecurityGroupRule]{
@@ -30,31 +31,52 @@ func newRule(c *aws.Clients) *declare.Resource {
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("security_group_rule_id", "SecurityGroupRuleId", "The rule's id, such as sgr-0a1b2c3d; NULL until it is created.").In("SecurityGroupRules[0].SecurityGroupRuleId"),
-			declare.Ref("security_group_id", "GroupId", "security_group", "group_id", "The group it is of. Deleting the group deletes its rules.").Required().CreateOnly().Part(modules.PartFirst, ""),
-			declare.Bool("is_egress", "IsEgress", "Whether it is about what goes out (true) or comes in (false).").Required().CreateOnly(),
-			in(declare.Text("ip_protocol", "IpProtocol", "tcp, udp, icmp, icmpv6, a protocol's number, or -1 for all.").Required().Same(sameProtocol), "IpProtocol"),
+			declare.ID("security_group_rule_id", "SecurityGroupRuleId",
+				"The rule's id, such as sgr-0a1b2c3d; NULL until it is created.").In(
+				"SecurityGroupRules[0].SecurityGroupRuleId"),
+			declare.Ref("security_group_id", "GroupId", "security_group", "group_id",
+				"The group it is of. Deleting the group deletes its rules.").Required().CreateOnly().Part(
+				modules.PartFirst, ""),
+			declare.Bool("is_egress", "IsEgress",
+				"Whether it is about what goes out (true) or comes in (false).").Required().CreateOnly(),
+			in(declare.Text("ip_protocol", "IpProtocol",
+				"tcp, udp, icmp, icmpv6, a protocol's number, or -1 for all.").Required().Same(sameProtocol),
+				"IpProtocol"),
 			port("from_port", "FromPort", "The first port; the type with ICMP, of which -1 is all. All if left out."),
 			port("to_port", "ToPort", "The last port; the code with ICMP, of which -1 is all. All if left out."),
-			in(declare.CIDR("cidr_ipv4", "CidrIpv4", "The other side: an IPv4 network.").FixedKind().Check("family(cidr_ipv4) = 4"), "CidrIpv4"),
-			in(declare.CIDR("cidr_ipv6", "CidrIpv6", "The other side: an IPv6 network.").FixedKind().Check("family(cidr_ipv6) = 6"), "CidrIpv6"),
-			in(declare.Text("prefix_list_id", "PrefixListId", "The other side: a prefix list, such as pl-0a1b2c3d.").CreateOnly(), "PrefixListId"),
+			in(declare.CIDR("cidr_ipv4", "CidrIpv4",
+				"The other side: an IPv4 network.").FixedKind().Check("family(cidr_ipv4) = 4"), "CidrIpv4"),
+			in(declare.CIDR("cidr_ipv6", "CidrIpv6",
+				"The other side: an IPv6 network.").FixedKind().Check("family(cidr_ipv6) = 6"), "CidrIpv6"),
+			in(declare.Text("prefix_list_id", "PrefixListId",
+				"The other side: a prefix list, such as pl-0a1b2c3d.").CreateOnly(), "PrefixListId"),
 			in(declare.Ref("source_security_group", "ReferencedGroupInfo.GroupId", "security_group", "group_id",
-				"The other side: what is in a security group, which may be the rule's own. NULL also for groups of other accounts.").CreateOnly(), "ReferencedGroupId"),
-			in(declare.Text("description", "Description", "What it is for, up to 255 characters.").Length(1, 255).Unset(modules.Text("")), "Description"), // left out, it would stay
-			declare.Bool("is_default", "", "Whether it is one of the rules that AWS itself has given a VPC's default group.").Computed(),
+				"The other side: what is in a security group, which may be the rule's own. NULL also for groups of "+
+					"other accounts.").CreateOnly(), "ReferencedGroupId"),
+			// left out, it would stay
+			in(declare.Text("description", "Description", "What it is for, up to 255 characters.").Length(1,
+				255).Unset(modules.Text("")), "Description"),
+			declare.Bool("is_default", "",
+				"Whether it is one of the rules that AWS itself has given a VPC's default group.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeSecurityGroupRule),
 		},
 		Checks: []string{
 			"num_nonnulls(cidr_ipv4, cidr_ipv6, prefix_list_id, source_security_group) <= 1",
 			// AWS would turn these into -1.
-			"lower(ip_protocol) IN ('tcp', 'udp', 'icmp', 'icmpv6', '6', '17', '1', '58') OR coalesce(from_port, -1) = -1 AND coalesce(to_port, -1) = -1",
+			"lower(ip_protocol) IN ('tcp', 'udp', 'icmp', 'icmpv6', '6', '17', '1', '58') OR coalesce(from_port, -1) " +
+				"= -1 AND coalesce(to_port, -1) = -1",
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
-			modules.Response("securityGroupRuleSet.securityGroupRuleId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress"),
-			modules.Response("revokedSecurityGroupRuleSet.securityGroupRuleId", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress"),
-			modules.Request("securityGroupRule.securityGroupRuleId", "ModifySecurityGroupRules").Or("requestParameters.securityGroupRules.securityGroupRuleId"),
-			modules.Request("groupId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress", "RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress", "ModifySecurityGroupRules", "UpdateSecurityGroupRuleDescriptionsIngress", "UpdateSecurityGroupRuleDescriptionsEgress").In("security_group_id"),
+			modules.Response("securityGroupRuleSet.securityGroupRuleId", "AuthorizeSecurityGroupIngress",
+				"AuthorizeSecurityGroupEgress"),
+			modules.Response("revokedSecurityGroupRuleSet.securityGroupRuleId", "RevokeSecurityGroupIngress",
+				"RevokeSecurityGroupEgress"),
+			modules.Request("securityGroupRule.securityGroupRuleId",
+				"ModifySecurityGroupRules").Or("requestParameters.securityGroupRules.securityGroupRuleId"),
+			modules.Request("groupId", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress",
+				"RevokeSecurityGroupIngress", "RevokeSecurityGroupEgress", "ModifySecurityGroupRules",
+				"UpdateSecurityGroupRuleDescriptionsIngress",
+				"UpdateSecurityGroupRuleDescriptionsEgress").In("security_group_id"),
 		),
 		List:     rules(),
 		Get:      declare.EC2Filter("security-group-rule-id"),
@@ -69,7 +91,8 @@ func newRule(c *aws.Clients) *declare.Resource {
 }
 
 func rules() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeSecurityGroupRulesPaginator, "SecurityGroupRules", declare.With(&ec2.DescribeSecurityGroupRulesInput{MaxResults: awssdk.Int32(aws.PageSize)}))
+	return declare.Pages(ec2.NewDescribeSecurityGroupRulesPaginator, "SecurityGroupRules",
+		declare.With(&ec2.DescribeSecurityGroupRulesInput{MaxResults: awssdk.Int32(aws.PageSize)}))
 }
 
 // protocols are the numbers for which AWS returns a name (page IpPermission).
@@ -87,7 +110,8 @@ func protocol(p string) string {
 
 // ofDefaultGroups finds out which groups are default ones, of which rules do not
 // tell.
-func ofDefaultGroups(ctx context.Context, s *declare.Step, rules []*ec2types.SecurityGroupRule, rows []modules.Row) error {
+func ofDefaultGroups(ctx context.Context, s *declare.Step, rules []*ec2types.SecurityGroupRule,
+	rows []modules.Row) error {
 	var defaults []ec2types.SecurityGroup
 	if slices.ContainsFunc(rules, asMade) {
 		var err error
@@ -96,9 +120,10 @@ func ofDefaultGroups(ctx context.Context, s *declare.Step, rules []*ec2types.Sec
 		}
 	}
 	for i, r := range rules {
-		rows[i]["is_default"] = modules.Bool(asMade(r) && slices.ContainsFunc(defaults, func(g ec2types.SecurityGroup) bool {
-			return awssdk.ToString(g.GroupId) == awssdk.ToString(r.GroupId)
-		}))
+		rows[i]["is_default"] = modules.Bool(asMade(r) &&
+			slices.ContainsFunc(defaults, func(g ec2types.SecurityGroup) bool {
+				return awssdk.ToString(g.GroupId) == awssdk.ToString(r.GroupId)
+			}))
 	}
 	return nil
 }
@@ -118,7 +143,8 @@ func asMade(r *ec2types.SecurityGroupRule) bool {
 
 func permissionOf(want modules.Row) ec2types.IpPermission {
 	from, to := int32(-1), int32(-1)
-	if name := protocol(want["ip_protocol"].String()); name == "tcp" || name == "udp" { // which have ports and no word for all of them
+	// which have ports and no word for all of them
+	if name := protocol(want["ip_protocol"].String()); name == "tcp" || name == "udp" {
 		from, to = 0, 65535
 	}
 	port := func(v modules.Value, left int32) *int32 {
@@ -127,7 +153,8 @@ func permissionOf(want modules.Row) ec2types.IpPermission {
 		}
 		return v.Int32Ptr()
 	}
-	p := ec2types.IpPermission{IpProtocol: want["ip_protocol"].Ptr(), FromPort: port(want["from_port"], from), ToPort: port(want["to_port"], to)}
+	p := ec2types.IpPermission{IpProtocol: want["ip_protocol"].Ptr(), FromPort: port(want["from_port"], from),
+		ToPort: port(want["to_port"], to)}
 	about := want["description"].Ptr()
 	switch {
 	case !want["cidr_ipv4"].IsNull():
@@ -137,7 +164,8 @@ func permissionOf(want modules.Row) ec2types.IpPermission {
 	case !want["prefix_list_id"].IsNull():
 		p.PrefixListIds = []ec2types.PrefixListId{{PrefixListId: want["prefix_list_id"].Ptr(), Description: about}}
 	case !want["source_security_group"].IsNull():
-		p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: want["source_security_group"].Ptr(), Description: about}}
+		p.UserIdGroupPairs = []ec2types.UserIdGroupPair{{GroupId: want["source_security_group"].Ptr(),
+			Description: about}}
 	}
 	return p
 }
@@ -146,7 +174,8 @@ func permissionOf(want modules.Row) ec2types.IpPermission {
 // started without a group of its own speaks through them.
 func keepGiven(have modules.Row) string {
 	if have["is_default"].Bool() {
-		return "AWS made it with the VPC's default security group; change it, or remove it by other means, if that is really meant"
+		return "AWS made it with the VPC's default security group; change it, or remove it by other means, if that " +
+			"is really meant"
 	}
 	return ""
 }

@@ -41,14 +41,16 @@ func (f *fakeSNS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
 	pairs := func(prefix, key, value string, into map[string]string) {
 		for i := 1; r.Form.Has(fmt.Sprintf("%s.%d.%s", prefix, i, key)); i++ {
-			into[r.Form.Get(fmt.Sprintf("%s.%d.%s", prefix, i, key))] = r.Form.Get(fmt.Sprintf("%s.%d.%s", prefix, i, value))
+			into[r.Form.Get(fmt.Sprintf("%s.%d.%s", prefix, i, key))] = r.Form.Get(fmt.Sprintf("%s.%d.%s",
+				prefix, i, value))
 		}
 	}
 	action, arn := r.Form.Get("Action"), r.Form.Get("TopicArn")+r.Form.Get("ResourceArn")
 	topic, body := f.topics[arn], ""
 	entries := func(m map[string]string, element, key, value string) {
 		for k, v := range m {
-			body += fmt.Sprintf("<%s><%s>%s</%s><%s>%s</%s></%s>", element, key, k, key, value, html.EscapeString(v), value, element)
+			body += fmt.Sprintf("<%s><%s>%s</%s><%s>%s</%s></%s>", element, key, k, key, value, html.EscapeString(v),
+				value, element)
 		}
 	}
 	switch {
@@ -67,7 +69,8 @@ func (f *fakeSNS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		pairs("Tags.member", "Key", "Value", topic.tags)
 		if old := f.topics[arn]; old != nil && old.attributes["DisplayName"] != topic.attributes["DisplayName"] {
 			w.WriteHeader(400)
-			fmt.Fprint(w, "<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: Attributes Reason: Topic already exists with different attributes</Message></Error></ErrorResponse>")
+			fmt.Fprint(w, "<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: Attributes "+
+				"Reason: Topic already exists with different attributes</Message></Error></ErrorResponse>")
 			return
 		}
 		f.topics[arn] = topic
@@ -76,7 +79,8 @@ func (f *fakeSNS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delete(f.topics, arn)
 	case topic == nil:
 		w.WriteHeader(404)
-		fmt.Fprint(w, "<ErrorResponse><Error><Code>NotFound</Code><Message>Topic does not exist</Message></Error></ErrorResponse>")
+		fmt.Fprint(w, "<ErrorResponse><Error><Code>NotFound</Code><Message>Topic does not "+
+			"exist</Message></Error></ErrorResponse>")
 		return
 	case action == "GetTopicAttributes":
 		body = "<Attributes>"
@@ -111,20 +115,25 @@ func TestTopicLifecycle(t *testing.T) {
 				Resource: newTopic(awstest.Fake(server.URL)),
 				Scope:    awstest.Scope("us-east-1"),
 				Want: modules.Row{
-					"name": modules.Text(name), "fifo_topic": modules.Bool(name != "standard"), "display_name": modules.Text("News"),
-					"delivery_policy": modules.Null, "tracing_config": modules.Text("PassThrough"), "kms_master_key_id": modules.Null,
+					"name": modules.Text(name), "fifo_topic": modules.Bool(name != "standard"),
+					"display_name":    modules.Text("News"),
+					"delivery_policy": modules.Null, "tracing_config": modules.Text("PassThrough"),
+					"kms_master_key_id": modules.Null,
 					"signature_version": modules.Text("1"), "content_based_deduplication": modules.Bool(false),
 					"tags": modules.StringMap(map[string]string{"env": "test"}),
 				},
 				Changes: map[string][]modules.Value{
-					"display_name":                {modules.Text("A & B"), modules.Null},
-					"policy":                      {document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sns:Publish","Resource":"*"}]}`)},
-					"delivery_policy":             {document(t, `{"http":{"disableSubscriptionOverrides":true}}`), modules.Null},
+					"display_name": {modules.Text("A & B"), modules.Null},
+					"policy": {document(t,
+						`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":"sns:Publish","Resource":"*"}]}`)},
+					"delivery_policy": {document(t, `{"http":{"disableSubscriptionOverrides":true}}`),
+						modules.Null},
 					"tracing_config":              {modules.Text("Active"), modules.Text("PassThrough")},
 					"kms_master_key_id":           {modules.Text("alias/aws/sns"), modules.Null},
 					"signature_version":           {modules.Text("2"), modules.Text("1")},
 					"content_based_deduplication": {modules.Bool(true), modules.Bool(false)},
-					"tags":                        {modules.StringMap(map[string]string{"a": "1", "b": ""}), modules.Null},
+					"tags": {modules.StringMap(map[string]string{"a": "1", "b": ""}),
+						modules.Null},
 				},
 				Calls: map[string]int{"tags": 2},
 			})
@@ -144,7 +153,8 @@ func TestTopicExists(t *testing.T) {
 		t.Fatal(err)
 	}
 	row["display_name"] = modules.Text("two")
-	if _, err := awstest.Create(ctx, r, permit, awstest.Scope("us-east-1"), row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
+	if _, err := awstest.Create(ctx, r, permit, awstest.Scope("us-east-1"), row, ""); err == nil ||
+		modules.ClassOf(err) != modules.Exists {
 		t.Errorf("got %v, want class %s", err, modules.Exists)
 	}
 }
@@ -160,15 +170,18 @@ func TestSubscriptionLifecycle(t *testing.T) {
 		Resource: newSubscription(clients),
 		Scope:    scope,
 		Want: modules.Row{
-			"topic": modules.Text("news"), "protocol": modules.Text("sqs"), "endpoint": modules.Text("arn:aws:sqs:eu-west-1:123456789012:q"),
+			"topic": modules.Text("news"), "protocol": modules.Text("sqs"),
+			"endpoint":             modules.Text("arn:aws:sqs:eu-west-1:123456789012:q"),
 			"raw_message_delivery": modules.Bool(false), "filter_policy_scope": modules.Text("MessageAttributes"),
-			"filter_policy": document(t, `{"kind":["a"]}`), "redrive_policy": modules.Null, "subscription_role_arn": modules.Null,
+			"filter_policy": document(t, `{"kind":["a"]}`), "redrive_policy": modules.Null,
+			"subscription_role_arn": modules.Null,
 		},
 		Changes: map[string][]modules.Value{
 			"raw_message_delivery": {modules.Bool(true), modules.Bool(false)},
 			"filter_policy_scope":  {modules.Text("MessageBody"), modules.Text("MessageAttributes")},
 			"filter_policy":        {document(t, `{"kind":["a","b"]}`), modules.Null},
-			"redrive_policy":       {document(t, `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:d"}`), modules.Null},
+			"redrive_policy": {document(t, `{"deadLetterTargetArn":"arn:aws:sqs:eu-west-1:123456789012:d"}`),
+				modules.Null},
 			// A role is of firehose alone, which moto does not mind.
 			"subscription_role_arn": {modules.Text("arn:aws:iam::123456789012:role/r")},
 		},
@@ -182,7 +195,8 @@ func TestPendingSubscription(t *testing.T) {
 	t.Parallel()
 	const arn = "arn:aws:sns:us-east-1:123456789012:"
 	member := func(topic, endpoint, own string) string {
-		return "<member><TopicArn>" + topic + "</TopicArn><Protocol>email</Protocol><Endpoint>" + endpoint + "</Endpoint><SubscriptionArn>" + own + "</SubscriptionArn></member>"
+		return "<member><TopicArn>" + topic + "</TopicArn><Protocol>email</Protocol><Endpoint>" + endpoint +
+			"</Endpoint><SubscriptionArn>" + own + "</SubscriptionArn></member>"
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
@@ -193,15 +207,20 @@ func TestPendingSubscription(t *testing.T) {
 		case "ListTopics":
 			body = "<Topics><member><TopicArn>" + arn + "t</TopicArn></member></Topics>"
 		default:
-			body = "<Subscriptions>" + member(arn+"t", "a@example.com", pending) + member(arn+"t", "b@example.com", deleted) +
-				member(arn+"gone", "c@example.com", pending) + member("arn:aws:sns:us-east-1:999999999999:t", "d@example.com", arn+"t:1") + "</Subscriptions>"
+			body = "<Subscriptions>" + member(arn+"t", "a@example.com", pending) + member(arn+"t",
+				"b@example.com", deleted) +
+				member(arn+"gone", "c@example.com", pending) + member("arn:aws:sns:us-east-1:999999999999:t",
+				"d@example.com", arn+"t:1") + "</Subscriptions>"
 		}
 		fmt.Fprintf(w, "<%sResponse><%sResult>%s</%sResult></%sResponse>", action, action, body, action, action)
 	}))
 	t.Cleanup(server.Close)
 	r, scope := newSubscription(awstest.Fake(server.URL)), awstest.Scope("us-east-1")
 	var rows []modules.Row
-	if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error {
+		rows = append(rows, page...)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(rows) != 1 || rows[0]["endpoint"].String() != "a@example.com" || !rows[0]["arn"].IsNull() {
@@ -226,21 +245,28 @@ func TestDeliveryPolicy(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`, `{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":5,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},"disableSubscriptionOverrides":false}}`, true},
-		{`{"http":{"defaultHealthyRetryPolicy":` + retries + `}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `,"disableSubscriptionOverrides":false}}`, true},
-		{`{"http":{"disableSubscriptionOverrides":true}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `,"disableSubscriptionOverrides":true}}`, true},
-		{`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":1}}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `,"disableSubscriptionOverrides":false,"defaultThrottlePolicy":{"maxReceivesPerSecond":1},"defaultRequestPolicy":{"headerContentType":"text/plain; charset=UTF-8"}}}`, true},
+		{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`,
+			`{"http":{"defaultHealthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":5,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},"disableSubscriptionOverrides":false}}`, true},
+		{`{"http":{"defaultHealthyRetryPolicy":` + retries + `}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries +
+			`,"disableSubscriptionOverrides":false}}`, true},
+		{`{"http":{"disableSubscriptionOverrides":true}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries +
+			`,"disableSubscriptionOverrides":true}}`, true},
+		{`{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":1}}}`, `{"http":{"defaultHealthyRetryPolicy":` +
+			retries + `,"disableSubscriptionOverrides":false,"defaultThrottlePolicy":{"maxReceivesPerSecond":1},"defaultRequestPolicy":{"headerContentType":"text/plain; charset=UTF-8"}}}`, true},
 		{`{"http":{"defaultThrottlePolicy":null}}`, `{"http":{}}`, true},
 		{`{"http":{}}`, `{"http":{"disableSubscriptionOverrides":true}}`, false},
-		{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries + `}}`, false},
-		{`{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"linear"}}}`, `{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"geometric"}}}`, false},
+		{`{"http":{"defaultHealthyRetryPolicy":{"numRetries":5}}}`, `{"http":{"defaultHealthyRetryPolicy":` + retries +
+			`}}`, false},
+		{`{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"linear"}}}`,
+			`{"http":{"defaultHealthyRetryPolicy":{"backoffFunction":"geometric"}}}`, false},
 		{`{"http":{}}`, `{"http":{"defaultThrottlePolicy":{"maxReceivesPerSecond":1}}}`, false},
 		{`{"http":{}}`, `{"http":{"defaultRequestPolicy":{"headerContentType":"application/json"}}}`, false},
 		{`{"http":{}}`, `{"http":{"new":1}}`, false},
 		{`{"http":{}}`, `{"other":{}}`, false},
 		{`{"http":"text"}`, `{"http":{}}`, false},
 	} {
-		if got := column.Same(document(t, c.a), document(t, c.b)); got != c.same || column.Same(document(t, c.b), document(t, c.a)) != c.same {
+		if got := column.Same(document(t, c.a), document(t, c.b)); got != c.same ||
+			column.Same(document(t, c.b), document(t, c.a)) != c.same {
 			t.Errorf("%s and %s are the same: %t, want %t", c.a, c.b, got, c.same)
 		}
 	}
@@ -260,10 +286,14 @@ func TestSubscriptionExists(t *testing.T) {
 			body = "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn>"
 		case "Subscribe":
 			w.WriteHeader(400)
-			fmt.Fprint(w, "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidParameter</Code><Message>Invalid parameter: Attributes Reason: Subscription already exists with different attributes</Message></Error></ErrorResponse>")
+			fmt.Fprint(w, "<ErrorResponse><Error><Type>Sender</Type><Code>InvalidParameter</Code><Message>Invalid "+
+				"parameter: Attributes Reason: Subscription already exists with different "+
+				"attributes</Message></Error></ErrorResponse>")
 			return
 		case "ListSubscriptionsByTopic":
-			body = "<Subscriptions><member><TopicArn>" + topic + "</TopicArn><Protocol>sqs</Protocol><Endpoint>q</Endpoint><SubscriptionArn>" + topic + ":1</SubscriptionArn></member></Subscriptions>"
+			body = "<Subscriptions><member><TopicArn>" + topic +
+				"</TopicArn><Protocol>sqs</Protocol><Endpoint>q</Endpoint><SubscriptionArn>" + topic +
+				":1</SubscriptionArn></member></Subscriptions>"
 		case "GetSubscriptionAttributes":
 			body = "<Attributes><entry><key>RawMessageDelivery</key><value>" + raw + "</value></entry></Attributes>"
 		case "SetSubscriptionAttributes":
@@ -276,7 +306,8 @@ func TestSubscriptionExists(t *testing.T) {
 	t.Cleanup(server.Close)
 	r, scope := newSubscription(awstest.Fake(server.URL)), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	row := modules.Row{"topic": modules.Text("t"), "protocol": modules.Text("sqs"), "endpoint": modules.Text("q"), "raw_message_delivery": modules.Bool(true)}
+	row := modules.Row{"topic": modules.Text("t"), "protocol": modules.Text("sqs"), "endpoint": modules.Text("q"),
+		"raw_message_delivery": modules.Bool(true)}
 	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("got %v of class %s, want %s", err, modules.ClassOf(err), modules.Exists)
 	}
@@ -287,7 +318,8 @@ func TestSubscriptionExists(t *testing.T) {
 	if err != nil || len(have) != 1 {
 		t.Fatalf("got %v, %v", have, err)
 	}
-	if err := awstest.Update(ctx, r, permit, scope, have[0], row, []string{"raw_message_delivery"}); err != nil || raw != "true" {
+	if err := awstest.Update(ctx, r, permit, scope, have[0], row, []string{"raw_message_delivery"}); err != nil ||
+		raw != "true" {
 		t.Errorf("update: %v, RawMessageDelivery is %s", err, raw)
 	}
 }

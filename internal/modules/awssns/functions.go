@@ -24,9 +24,12 @@ func publish(c *aws.Clients) *modules.Function {
 			{Name: "topic_name", Type: modules.TypeText, Names: "name", Doc: "The topic."},
 			{Name: "message", Type: modules.TypeText, Doc: "The message."},
 			{Name: "subject", Type: modules.TypeText, Default: "NULL", Doc: "The subject of emails."},
-			{Name: "message_attributes", Type: modules.TypeJSON, Default: "NULL", Doc: "Its attributes, a JSON object of strings, by which subscriptions can filter."},
-			{Name: "message_group_id", Type: modules.TypeText, Default: "NULL", Doc: "Its group; needed for FIFO topics, whose messages of one group stay in order."},
-			{Name: "message_deduplication_id", Type: modules.TypeText, Default: "NULL", Doc: "Of FIFO topics: messages with the same id are one."},
+			{Name: "message_attributes", Type: modules.TypeJSON, Default: "NULL",
+				Doc: "Its attributes, a JSON object of strings, by which subscriptions can filter."},
+			{Name: "message_group_id", Type: modules.TypeText, Default: "NULL",
+				Doc: "Its group; needed for FIFO topics, whose messages of one group stay in order."},
+			{Name: "message_deduplication_id", Type: modules.TypeText, Default: "NULL",
+				Doc: "Of FIFO topics: messages with the same id are one."},
 		},
 		Returns: []modules.Result{
 			{Name: "message_id", Type: modules.TypeText, Doc: "The message's id."},
@@ -48,13 +51,16 @@ func publish(c *aws.Clients) *modules.Function {
 				attributes[name] = snstypes.MessageAttributeValue{DataType: &kind, StringValue: &value}
 			}
 			out, err := client.Publish(ctx, &sns.PublishInput{
-				TopicArn: &arn, Message: args["message"].Ptr(), Subject: args["subject"].Ptr(), MessageAttributes: attributes,
-				MessageGroupId: args["message_group_id"].Ptr(), MessageDeduplicationId: args["message_deduplication_id"].Ptr(),
+				TopicArn: &arn, Message: args["message"].Ptr(), Subject: args["subject"].Ptr(),
+				MessageAttributes:      attributes,
+				MessageGroupId:         args["message_group_id"].Ptr(),
+				MessageDeduplicationId: args["message_deduplication_id"].Ptr(),
 			})
 			if err != nil {
 				return nil, err
 			}
-			return []modules.Row{{"message_id": modules.TextPtr(out.MessageId), "sequence_number": modules.TextPtr(out.SequenceNumber)}}, nil
+			return []modules.Row{{"message_id": modules.TextPtr(out.MessageId),
+				"sequence_number": modules.TextPtr(out.SequenceNumber)}}, nil
 		},
 	}
 }
@@ -81,7 +87,8 @@ func confirm(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			out, err := client.ConfirmSubscription(ctx, &sns.ConfirmSubscriptionInput{TopicArn: args["topic_arn"].Ptr(), Token: args["token"].Ptr()})
+			out, err := client.ConfirmSubscription(ctx,
+				&sns.ConfirmSubscriptionInput{TopicArn: args["topic_arn"].Ptr(), Token: args["token"].Ptr()})
 			if err != nil {
 				return nil, err
 			}

@@ -24,31 +24,43 @@ const (
 // newSubscription declares the table subscription. Of one that is not confirmed
 // AWS tells no attributes.
 func newSubscription(c *aws.Clients) *declare.Resource {
-	read := declare.Call((*sns.Client).GetSubscriptionAttributes, declare.Only(func(row modules.Row) bool { return !row["arn"].IsNull() }))
+	read := declare.Call((*sns.Client).GetSubscriptionAttributes, declare.Only(func(row modules.Row) bool {
+		return !row["arn"].IsNull()
+	}))
 	attribute := func(kind modules.Type, name, attribute, doc string) declare.Column {
 		return declare.Of(kind, name, "Attributes["+attribute+"]", doc).From(read)
 	}
 	return declare.New(c, declare.Table[snstypes.Subscription]{
 		Name: "subscription",
-		Doc: "Subscriptions: where the messages of a topic are delivered. One that its endpoint has to confirm (email, http) has no arn until then, " +
-			"can be neither changed nor deleted, and is removed by AWS if nobody confirms it. Subscriptions to topics of other accounts are not shown.",
+		Doc: "Subscriptions: where the messages of a topic are delivered. One that its endpoint has to confirm " +
+			"(email, http) has no arn until then, " +
+			"can be neither changed nor deleted, and is removed by AWS if nobody confirms it. Subscriptions to " +
+			"topics of other accounts are not shown.",
 		Service: declare.Service(sns.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Ref("topic", "TopicArn", "topic", "name", "The topic, by its name (by its ARN in IaSQL, which a topic of the same transaction does not have yet). Deleting it deletes its subscriptions.").
+			declare.Ref("topic", "TopicArn", "topic", "name",
+				"The topic, by its name (by its ARN in IaSQL, which a topic of the same transaction does not have "+
+					"yet). Deleting it deletes its subscriptions.").
 				ByKey().Part(modules.PartFirst, "").Required().Identity().CreateOnly().As(declare.LastPart(":")),
 			declare.Name("protocol", "Protocol", "How messages are delivered.").
 				OneOf("http", "https", "email", "email-json", "sms", "sqs", "application", "lambda", "firehose"),
-			declare.Name("endpoint", "Endpoint", "Where to: a URL, an address, a number, or an ARN, as the protocol needs."),
-			attribute(modules.TypeBool, "raw_message_delivery", "RawMessageDelivery", "Whether SQS, Firehose and HTTP endpoints get the message alone, without what SNS wraps it in.").
+			declare.Name("endpoint", "Endpoint",
+				"Where to: a URL, an address, a number, or an ARN, as the protocol needs."),
+			attribute(modules.TypeBool, "raw_message_delivery", "RawMessageDelivery",
+				"Whether SQS, Firehose and HTTP endpoints get the message alone, without what SNS wraps it in.").
 				Default("false").Usual(modules.Bool(false)),
 			attribute(modules.TypeText, "filter_policy_scope", "FilterPolicyScope", "What filter_policy looks at.").
-				Default("'MessageAttributes'").OneOf("MessageAttributes", "MessageBody").Usual(modules.Text("MessageAttributes")),
+				Default("'MessageAttributes'").OneOf("MessageAttributes",
+				"MessageBody").Usual(modules.Text("MessageAttributes")),
 			attribute(modules.TypeJSON, "filter_policy", "FilterPolicy", "Which messages are delivered. NULL: all.").
 				EmptyIsNull().Check(`jsonb_typeof(filter_policy) = 'object'`).Unset(modules.Text("{}")),
-			attribute(modules.TypeJSON, "redrive_policy", "RedrivePolicy", `Where undeliverable messages go, such as {"deadLetterTargetArn": "arn:aws:sqs:…"}.`).
+			attribute(modules.TypeJSON, "redrive_policy", "RedrivePolicy",
+				`Where undeliverable messages go, such as {"deadLetterTargetArn": "arn:aws:sqs:…"}.`).
 				EmptyIsNull().Check(`jsonb_typeof(redrive_policy) = 'object'`),
-			attribute(modules.TypeText, "subscription_role_arn", "SubscriptionRoleArn", "The ARN of the role with which SNS writes to Firehose, which only firehose has and needs."),
-			declare.ARN("arn", "SubscriptionArn").Doc("Its Amazon Resource Name (ARN); NULL until it is confirmed.").As(confirmed),
+			attribute(modules.TypeText, "subscription_role_arn", "SubscriptionRoleArn",
+				"The ARN of the role with which SNS writes to Firehose, which only firehose has and needs."),
+			declare.ARN("arn", "SubscriptionArn").Doc("Its Amazon Resource Name (ARN); NULL until it is confirmed.").As(
+				confirmed),
 		},
 		Checks: []string{
 			`filter_policy IS NOT NULL OR filter_policy_scope = 'MessageAttributes'`,
@@ -61,21 +73,25 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 		List: declare.ListBy(listSubscriptions),
 		Get:  declare.GetBy(getSubscriptions),
 		Gone: func(s *snstypes.Subscription) bool { return awssdk.ToString(s.SubscriptionArn) == deleted },
-		Create: declare.Call((*sns.Client).Subscribe, declare.Failed(exists), declare.Edit(func(ctx context.Context, s *declare.Step, in *sns.SubscribeInput) error {
-			arn, err := topicARN(ctx, s.Clients, s.Scope, s.Want["topic"].String())
-			in.TopicArn = &arn
-			return err
-		})),
+		Create: declare.Call((*sns.Client).Subscribe, declare.Failed(exists),
+			declare.Edit(func(ctx context.Context, s *declare.Step, in *sns.SubscribeInput) error {
+				arn, err := topicARN(ctx, s.Clients, s.Scope, s.Want["topic"].String())
+				in.TopicArn = &arn
+				return err
+			})),
 		// The scope stands before the policy that is read by it.
-		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetSubscriptionAttributes), "AttributeName", "AttributeValue",
+		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetSubscriptionAttributes),
+			"AttributeName", "AttributeValue",
 			"raw_message_delivery", "filter_policy_scope", "filter_policy", "redrive_policy", "subscription_role_arn")},
-		Delete: declare.Call((*sns.Client).Unsubscribe, declare.Edit(func(_ context.Context, _ *declare.Step, in *sns.UnsubscribeInput) error {
-			if in.SubscriptionArn != nil {
-				return nil
-			}
-			return &modules.Error{Class: modules.Dependency, Code: pending,
-				Message: "the endpoint has not confirmed the subscription, and until then it cannot be ended (page Unsubscribe); AWS removes it after two days"}
-		})),
+		Delete: declare.Call((*sns.Client).Unsubscribe,
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *sns.UnsubscribeInput) error {
+				if in.SubscriptionArn != nil {
+					return nil
+				}
+				return &modules.Error{Class: modules.Dependency, Code: pending,
+					Message: "the endpoint has not confirmed the subscription, and until then it cannot be ended (page " +
+						"Unsubscribe); AWS removes it after two days"}
+			})),
 	})
 }
 
@@ -101,9 +117,12 @@ func listSubscriptions(ctx context.Context, s *declare.Step, page func([]snstype
 	for _, topic := range all {
 		there[awssdk.ToString(topic.TopicArn)] = true
 	}
-	return declare.Walk(ctx, s, declare.Pages(sns.NewListSubscriptionsPaginator, "Subscriptions"), func(some []snstypes.Subscription) error {
-		return page(slices.DeleteFunc(some, func(s snstypes.Subscription) bool { return !there[awssdk.ToString(s.TopicArn)] }))
-	})
+	return declare.Walk(ctx, s, declare.Pages(sns.NewListSubscriptionsPaginator, "Subscriptions"),
+		func(some []snstypes.Subscription) error {
+			return page(slices.DeleteFunc(some, func(s snstypes.Subscription) bool {
+				return !there[awssdk.ToString(s.TopicArn)]
+			}))
+		})
 }
 
 // getSubscriptions reads these subscriptions, with one listing for each topic.
@@ -113,18 +132,21 @@ func getSubscriptions(ctx context.Context, s *declare.Step, identities []modules
 		topic := identity["topic"].String()
 		byTopic[topic] = append(byTopic[topic], identity)
 	}
-	found, err := declare.ReadEach(ctx, s, slices.Collect(maps.Keys(byTopic)), func(ctx context.Context, topic string) ([]snstypes.Subscription, error) {
-		arn, err := topicARN(ctx, s.Clients, s.Scope, topic)
-		if err != nil {
-			return nil, err
-		}
-		all, err := declare.All[snstypes.Subscription](ctx, s, declare.Pages(sns.NewListSubscriptionsByTopicPaginator, "Subscriptions",
-			declare.With(&sns.ListSubscriptionsByTopicInput{TopicArn: &arn})))
-		return slices.DeleteFunc(all, func(subscription snstypes.Subscription) bool {
-			return !slices.ContainsFunc(byTopic[topic], func(identity modules.Row) bool {
-				return identity["protocol"].String() == awssdk.ToString(subscription.Protocol) && identity["endpoint"].String() == awssdk.ToString(subscription.Endpoint)
-			})
-		}), err
-	})
+	found, err := declare.ReadEach(ctx, s, slices.Collect(maps.Keys(byTopic)),
+		func(ctx context.Context, topic string) ([]snstypes.Subscription, error) {
+			arn, err := topicARN(ctx, s.Clients, s.Scope, topic)
+			if err != nil {
+				return nil, err
+			}
+			all, err := declare.All[snstypes.Subscription](ctx, s,
+				declare.Pages(sns.NewListSubscriptionsByTopicPaginator, "Subscriptions",
+					declare.With(&sns.ListSubscriptionsByTopicInput{TopicArn: &arn})))
+			return slices.DeleteFunc(all, func(subscription snstypes.Subscription) bool {
+				return !slices.ContainsFunc(byTopic[topic], func(identity modules.Row) bool {
+					return identity["protocol"].String() == awssdk.ToString(subscription.Protocol) &&
+						identity["endpoint"].String() == awssdk.ToString(subscription.Endpoint)
+				})
+			}), err
+		})
 	return slices.Concat(found...), err
 }

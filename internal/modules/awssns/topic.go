@@ -24,27 +24,40 @@ func newTopic(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[snstypes.Topic]{
 		Name: "topic",
 		Doc: "Topics, to which messages are published. Deleting one deletes its subscriptions. " +
-			"IaSQL's column data_protection_policy is missing: AWS has offered message data protection to no new customers since April 30, 2026, " +
+			"IaSQL's column data_protection_policy is missing: AWS has offered message data protection to no new " +
+			"customers since April 30, 2026, " +
 			"and for everyone else, reading it would be one more call for every topic.",
 		Service: declare.Service(sns.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "TopicArn", "The topic's name, up to 256 letters, digits, hyphens and underscores; that of a FIFO topic ends in .fifo.").
-				As(declare.LastPart(":")).In("Name").Check(`name ~ '^[A-Za-z0-9_-]+(\.fifo)?$' AND length(name) <= 256`),
+			declare.Name("name", "TopicArn",
+				"The topic's name, up to 256 letters, digits, hyphens and underscores; that of a FIFO topic ends in .fifo.").
+				As(declare.LastPart(":")).In("Name").Check(
+				`name ~ '^[A-Za-z0-9_-]+(\.fifo)?$' AND length(name) <= 256`),
 			attribute(modules.TypeBool, "fifo_topic", "FifoTopic", "Whether messages are delivered in order and once.").
 				Default("false").CreateOnly().Usual(modules.Bool(false)),
-			attribute(modules.TypeText, "display_name", "DisplayName", "The sender's name in mails and text messages.").Length(1, 100),
-			declare.Policy("Attributes[Policy]", "Who may do what with the topic: an access policy document. Left out, AWS gives it one for the account alone.").From(read).OptionalComputed(),
-			attribute(modules.TypeJSON, "delivery_policy", "DeliveryPolicy", "How deliveries to HTTP endpoints are tried again. NULL: as AWS does.").
+			attribute(modules.TypeText, "display_name", "DisplayName",
+				"The sender's name in mails and text messages.").Length(1, 100),
+			declare.Policy("Attributes[Policy]",
+				"Who may do what with the topic: an access policy document. Left out, AWS gives it one for the "+
+					"account alone.").From(read).OptionalComputed(),
+			attribute(modules.TypeJSON, "delivery_policy", "DeliveryPolicy",
+				"How deliveries to HTTP endpoints are tried again. NULL: as AWS does.").
 				Same(sameDelivery).Check(`jsonb_typeof(delivery_policy) = 'object'`),
-			attribute(modules.TypeText, "tracing_config", "TracingConfig", "Active: deliveries are traced with X-Ray. Default PassThrough.").
+			attribute(modules.TypeText, "tracing_config", "TracingConfig",
+				"Active: deliveries are traced with X-Ray. Default PassThrough.").
 				Default("'PassThrough'").OneOf("PassThrough", "Active").Usual(modules.Text("PassThrough")),
-			attribute(modules.TypeText, "kms_master_key_id", "KmsMasterKeyId", "The key that encrypts messages at rest, such as alias/aws/sns. NULL: they are not."),
-			attribute(modules.TypeText, "signature_version", "SignatureVersion", "How messages are signed: 1 with SHA-1, 2 with SHA-256. Default 1, as in AWS.").
+			attribute(modules.TypeText, "kms_master_key_id", "KmsMasterKeyId",
+				"The key that encrypts messages at rest, such as alias/aws/sns. NULL: they are not."),
+			attribute(modules.TypeText, "signature_version", "SignatureVersion",
+				"How messages are signed: 1 with SHA-1, 2 with SHA-256. Default 1, as in AWS.").
 				Default("'1'").OneOf("1", "2").Usual(modules.Text("1")),
-			attribute(modules.TypeBool, "content_based_deduplication", "ContentBasedDeduplication", "Whether messages of a FIFO topic are told apart by their content.").
+			attribute(modules.TypeBool, "content_based_deduplication", "ContentBasedDeduplication",
+				"Whether messages of a FIFO topic are told apart by their content.").
 				Default("false").Usual(modules.Bool(false)),
 			declare.ARN("arn", "TopicArn").Doc("Its Amazon Resource Name (ARN); NULL until it is created."),
-			declare.Tags("Tags", (*sns.Client).TagResource, (*sns.Client).UntagResource).From(declare.Call((*sns.Client).ListTagsForResource)).Together("sns", "arn"),
+			declare.Tags("Tags", (*sns.Client).TagResource,
+				(*sns.Client).UntagResource).From(declare.Call((*sns.Client).ListTagsForResource)).Together("sns",
+				"arn"),
 		},
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},
 
@@ -58,8 +71,10 @@ func newTopic(c *aws.Clients) *declare.Resource {
 			return snstypes.Topic{TopicArn: &arn}, err
 		}),
 		Create: declare.Call((*sns.Client).CreateTopic, declare.Failed(exists)),
-		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetTopicAttributes), "AttributeName", "AttributeValue",
-			"display_name", "policy", "delivery_policy", "tracing_config", "kms_master_key_id", "signature_version", "content_based_deduplication")},
+		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetTopicAttributes), "AttributeName",
+			"AttributeValue",
+			"display_name", "policy", "delivery_policy", "tracing_config", "kms_master_key_id", "signature_version",
+			"content_based_deduplication")},
 		Delete: declare.Call((*sns.Client).DeleteTopic),
 	})
 }

@@ -33,8 +33,9 @@ func policy(t *testing.T, text string) modules.Value {
 func want(name string, fifo bool) modules.Row {
 	return modules.Row{
 		"name": modules.Text(name), "fifo_queue": modules.Bool(fifo),
-		"visibility_timeout": modules.Int(31), "delay_seconds": modules.Int(1), "receive_message_wait_time_seconds": modules.Int(2),
-		"message_retention_period": modules.Int(3600), "maximum_message_size": modules.Int(262144),
+		"visibility_timeout": modules.Int(31), "delay_seconds": modules.Int(1),
+		"receive_message_wait_time_seconds": modules.Int(2),
+		"message_retention_period":          modules.Int(3600), "maximum_message_size": modules.Int(262144),
 		"policy": modules.Null, "tags": modules.StringMap(map[string]string{"env": "test"}),
 	}
 }
@@ -92,7 +93,8 @@ func TestUpdateIsOneCall(t *testing.T) {
 		t.Errorf("create with other attributes: %v, want class %s", err, modules.Exists)
 	}
 	journal.Take()
-	if err := awstest.Update(ctx, r, permit, scope, have, other, []string{"delay_seconds", "visibility_timeout", "policy"}); err != nil {
+	if err := awstest.Update(ctx, r, permit, scope, have, other,
+		[]string{"delay_seconds", "visibility_timeout", "policy"}); err != nil {
 		t.Fatal(err)
 	}
 	if calls, _ := journal.Take(); !slices.Equal(calls, []string{"SQS:SetQueueAttributes"}) {
@@ -145,7 +147,8 @@ func TestPagesAndVanishingQueues(t *testing.T) {
 		case strings.HasSuffix(url, "gone"):
 			return 400, "NonExistentQueue", nil
 		case action == "GetQueueAttributes":
-			return 200, "", map[string]any{"Attributes": map[string]string{"DelaySeconds": "5", "QueueArn": "arn", "FifoQueue": fmt.Sprint(strings.HasSuffix(url, ".fifo"))}}
+			return 200, "", map[string]any{"Attributes": map[string]string{"DelaySeconds": "5", "QueueArn": "arn",
+				"FifoQueue": fmt.Sprint(strings.HasSuffix(url, ".fifo"))}}
 		}
 		return 200, "", map[string]any{}
 	}}
@@ -164,7 +167,9 @@ func TestPagesAndVanishingQueues(t *testing.T) {
 
 func TestDeletedRecently(t *testing.T) {
 	t.Parallel()
-	fake := &fakeSQS{answer: func(string, map[string]any) (int, string, any) { return 400, "QueueDeletedRecently", nil }}
+	fake := &fakeSQS{answer: func(string, map[string]any) (int, string, any) {
+		return 400, "QueueDeletedRecently", nil
+	}}
 	ctx, permit := t.Context(), awstest.Permit()
 	_, err := awstest.Create(ctx, fake.queue(t), permit, awstest.Scope("us-east-1"), want("q", false), "")
 	var e *modules.Error

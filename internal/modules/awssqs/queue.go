@@ -25,45 +25,62 @@ func newQueue(c *aws.Clients) *declare.Resource {
 		return declare.Of(kind, name, "Attributes["+attribute+"]", doc).From(attributes)
 	}
 	seconds := func(name, api, def string, least, most int, doc string) declare.Column {
-		return attribute(modules.TypeInteger, name, api, fmt.Sprintf("%s, from %d to %d. Default %s.", doc, least, most, def)).Default(def).Between(least, most)
+		return attribute(modules.TypeInteger, name, api,
+			fmt.Sprintf("%s, from %d to %d. Default %s.", doc, least, most, def)).Default(def).Between(least, most)
 	}
 	return declare.New(c, declare.Table[sqs.GetQueueUrlOutput]{
 		Name:    "queue",
 		Doc:     "Message queues.",
 		Service: declare.Service(sqs.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "QueueUrl", "The queue's name: up to 80 letters, digits, hyphens and underscores; that of a FIFO queue ends in .fifo.").
-				As(declare.LastPart("/")).In("QueueName").Check(`name ~ '^[A-Za-z0-9_-]+(\.fifo)?$' AND length(name) <= 80`),
-			attribute(modules.TypeBool, "fifo_queue", "FifoQueue", "Whether messages are delivered in order and exactly once.").
-				Default("false").CreateOnly().Usual(modules.Bool(false)), // "false" is refused for standard queues (page CreateQueue)
-			seconds("visibility_timeout", "VisibilityTimeout", "30", 0, 43200, "How many seconds a message that was received stays hidden from other receivers"),
+			declare.Name("name", "QueueUrl",
+				"The queue's name: up to 80 letters, digits, hyphens and underscores; that of a FIFO queue ends in .fifo.").
+				As(declare.LastPart("/")).In("QueueName").Check(
+				`name ~ '^[A-Za-z0-9_-]+(\.fifo)?$' AND length(name) <= 80`),
+			attribute(modules.TypeBool, "fifo_queue", "FifoQueue",
+				"Whether messages are delivered in order and exactly once.").
+				// "false" is refused for standard queues (page CreateQueue)
+				Default("false").CreateOnly().Usual(modules.Bool(false)),
+			seconds("visibility_timeout", "VisibilityTimeout", "30", 0, 43200,
+				"How many seconds a message that was received stays hidden from other receivers"),
 			seconds("delay_seconds", "DelaySeconds", "0", 0, 900, "How many seconds a new message is held back"),
-			seconds("receive_message_wait_time_seconds", "ReceiveMessageWaitTimeSeconds", "0", 0, 20, "How many seconds a receiver waits for a message"),
-			seconds("message_retention_period", "MessageRetentionPeriod", "345600", 60, 1209600, "How many seconds a message is kept"),
+			seconds("receive_message_wait_time_seconds", "ReceiveMessageWaitTimeSeconds", "0", 0, 20,
+				"How many seconds a receiver waits for a message"),
+			seconds("message_retention_period", "MessageRetentionPeriod", "345600", 60, 1209600,
+				"How many seconds a message is kept"),
 			attribute(modules.TypeInteger, "maximum_message_size", "MaximumMessageSize",
-				"How many bytes a message may have, from 1024 to 1048576. Default 1048576, as in AWS since 2025 (IaSQL's was 262144, the most there was).").
+				"How many bytes a message may have, from 1024 to 1048576. Default 1048576, as in AWS since 2025 "+
+					"(IaSQL's was 262144, the most there was).").
 				Default("1048576").Between(1024, 1048576),
-			declare.Policy("Attributes[Policy]", "Who may do what with the queue: an access policy document. NULL: the account alone.").From(attributes).Unset(modules.Text("")),
-			declare.Text("url", "QueueUrl", "The address at which the queue is used; NULL until it is created.").Computed().Key(),
+			declare.Policy("Attributes[Policy]",
+				"Who may do what with the queue: an access policy document. NULL: the account alone.").From(
+				attributes).Unset(modules.Text("")),
+			declare.Text("url", "QueueUrl",
+				"The address at which the queue is used; NULL until it is created.").Computed().Key(),
 			attribute(modules.TypeText, "arn", "QueueArn", "Its Amazon Resource Name (ARN).").Computed(),
-			attribute(modules.TypeTime, "created_at", "CreatedTimestamp", "When it was created.").As(declare.Seconds).Incarnation().Since(3),
-			declare.Tags("Tags", (*sqs.Client).TagQueue, (*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)).Together("sqs", "arn"),
+			attribute(modules.TypeTime, "created_at", "CreatedTimestamp",
+				"When it was created.").As(declare.Seconds).Incarnation().Since(3),
+			declare.Tags("Tags", (*sqs.Client).TagQueue,
+				(*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)).Together("sqs", "arn"),
 		},
 		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
 
 		EventMappings: modules.EventMappings("sqs.amazonaws.com",
 			// Queues have URLs of several forms, of which who calls takes one.
-			modules.Request("queueUrl", "AddPermission", "RemovePermission", "SetQueueAttributes", "DeleteQueue").After("/"),
+			modules.Request("queueUrl", "AddPermission", "RemovePermission", "SetQueueAttributes",
+				"DeleteQueue").After("/"),
 			modules.Request("queueUrl", "TagQueue", "UntagQueue").After("/").Tags(),
 		),
-		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls", declare.With(&sqs.ListQueuesInput{MaxResults: awssdk.Int32(pageSize)}),
+		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls",
+			declare.With(&sqs.ListQueuesInput{MaxResults: awssdk.Int32(pageSize)}),
 			declare.Convert(func(url string) sqs.GetQueueUrlOutput { return sqs.GetQueueUrlOutput{QueueUrl: &url} })),
-		Get: declare.Told(declare.One(declare.Call((*sqs.Client).GetQueueUrl), ""), func(created modules.Row) *sqs.GetQueueUrlOutput {
-			if created["url"].IsNull() {
-				return nil
-			}
-			return &sqs.GetQueueUrlOutput{QueueUrl: created["url"].Ptr()}
-		}),
+		Get: declare.Told(declare.One(declare.Call((*sqs.Client).GetQueueUrl), ""),
+			func(created modules.Row) *sqs.GetQueueUrlOutput {
+				if created["url"].IsNull() {
+					return nil
+				}
+				return &sqs.GetQueueUrlOutput{QueueUrl: created["url"].Ptr()}
+			}),
 		Create:  declare.Call((*sqs.Client).CreateQueue),
 		Updates: []declare.Update{declare.Modify(declare.Call((*sqs.Client).SetQueueAttributes))},
 		Delete:  declare.Call((*sqs.Client).DeleteQueue),

@@ -22,10 +22,14 @@ func send(c *aws.Clients) *modules.Function {
 		Parameters: []modules.Parameter{
 			{Name: "queue_name", Type: modules.TypeText, Names: "name", Doc: "The queue."},
 			{Name: "message", Type: modules.TypeText, Doc: "The message."},
-			{Name: "delay_seconds", Type: modules.TypeInteger, Default: "NULL", Doc: "After how many seconds it can be received; the queue's delay if left out."},
-			{Name: "message_attributes", Type: modules.TypeJSON, Default: "NULL", Doc: "Its attributes, a JSON object of strings."},
-			{Name: "message_group_id", Type: modules.TypeText, Default: "NULL", Doc: "Its group; needed for FIFO queues, whose messages of one group stay in order."},
-			{Name: "message_deduplication_id", Type: modules.TypeText, Default: "NULL", Doc: "Of FIFO queues: messages with the same id are one."},
+			{Name: "delay_seconds", Type: modules.TypeInteger, Default: "NULL",
+				Doc: "After how many seconds it can be received; the queue's delay if left out."},
+			{Name: "message_attributes", Type: modules.TypeJSON, Default: "NULL",
+				Doc: "Its attributes, a JSON object of strings."},
+			{Name: "message_group_id", Type: modules.TypeText, Default: "NULL",
+				Doc: "Its group; needed for FIFO queues, whose messages of one group stay in order."},
+			{Name: "message_deduplication_id", Type: modules.TypeText, Default: "NULL",
+				Doc: "Of FIFO queues: messages with the same id are one."},
 		},
 		Returns: []modules.Result{
 			{Name: "message_id", Type: modules.TypeText, Doc: "The message's id."},
@@ -43,8 +47,9 @@ func send(c *aws.Clients) *modules.Function {
 			}
 			in := &sqs.SendMessageInput{
 				QueueUrl: url.QueueUrl, MessageBody: args["message"].Ptr(),
-				MessageGroupId: args["message_group_id"].Ptr(), MessageDeduplicationId: args["message_deduplication_id"].Ptr(),
-				MessageAttributes: map[string]sqstypes.MessageAttributeValue{},
+				MessageGroupId:         args["message_group_id"].Ptr(),
+				MessageDeduplicationId: args["message_deduplication_id"].Ptr(),
+				MessageAttributes:      map[string]sqstypes.MessageAttributeValue{},
 			}
 			if delay := args["delay_seconds"]; !delay.IsNull() {
 				in.DelaySeconds = *delay.Int32Ptr()
@@ -57,7 +62,8 @@ func send(c *aws.Clients) *modules.Function {
 			if err != nil {
 				return nil, err
 			}
-			return []modules.Row{{"message_id": modules.TextPtr(out.MessageId), "sequence_number": modules.TextPtr(out.SequenceNumber)}}, nil
+			return []modules.Row{{"message_id": modules.TextPtr(out.MessageId),
+				"sequence_number": modules.TextPtr(out.SequenceNumber)}}, nil
 		},
 	}
 }

@@ -28,8 +28,10 @@ func TestParameterLifecycle(t *testing.T) {
 		Resource: newParameter(awstest.Clients(t)),
 		Scope:    awstest.Scope("us-west-2"),
 		Want: modules.Row{
-			"name": text("/app/url"), "type": text("String"), "value": text("http://one"), "description": text("of the app"),
-			"data_type": text("text"), "tier": text("Standard"), "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"name": text("/app/url"), "type": text("String"), "value": text("http://one"),
+			"description": text("of the app"),
+			"data_type":   text("text"), "tier": text("Standard"),
+			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
 			"value":           {text("http://two")},
@@ -52,7 +54,8 @@ func TestSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := modules.Row{"name": modules.Text("/app/password"), "type": modules.Text(secure), "secure_value": modules.Text("hunter1")}
+	want := modules.Row{"name": modules.Text("/app/password"), "type": modules.Text(secure),
+		"secure_value": modules.Text("hunter1")}
 	for i, value := range []string{"hunter1", "hunter2"} {
 		want["secure_value"] = modules.Text(value)
 		if i == 0 {
@@ -64,7 +67,8 @@ func TestSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
-		if err != nil || len(rows) != 1 || !rows[0]["value"].IsNull() || rows[0]["key_id"] != modules.Text("alias/aws/ssm") {
+		if err != nil || len(rows) != 1 || !rows[0]["value"].IsNull() ||
+			rows[0]["key_id"] != modules.Text("alias/aws/ssm") {
 			t.Fatalf("got %v, %v", rows, err)
 		}
 		for column, v := range rows[0] {
@@ -72,7 +76,8 @@ func TestSecret(t *testing.T) {
 				t.Errorf("column %s shows the value: %s", column, v)
 			}
 		}
-		out, err := client.GetParameter(ctx, &ssm.GetParameterInput{Name: awssdk.String("/app/password"), WithDecryption: awssdk.Bool(true)})
+		out, err := client.GetParameter(ctx,
+			&ssm.GetParameterInput{Name: awssdk.String("/app/password"), WithDecryption: awssdk.Bool(true)})
 		if err != nil || *out.Parameter.Value != value {
 			t.Errorf("got %v, %v, want %s", out, err, value)
 		}
@@ -135,7 +140,8 @@ func TestPages(t *testing.T) {
 			found := []any{}
 			for _, name := range names {
 				if name != "unvalued" {
-					found = append(found, map[string]any{"Name": name, "Type": "String", "Value": "of " + name.(string)})
+					found = append(found, map[string]any{"Name": name, "Type": "String",
+						"Value": "of " + name.(string)})
 				}
 			}
 			out["Parameters"] = found
@@ -144,13 +150,15 @@ func TestPages(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var rows []modules.Row
-	if err := awstest.List(t.Context(), newParameter(awstest.Fake(server.URL)), awstest.Scope("us-east-1"), func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+	if err := awstest.List(t.Context(), newParameter(awstest.Fake(server.URL)), awstest.Scope("us-east-1"),
+		func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := aws.Column(rows, "name"), strings.Split("a b c d e f g h i j k secret", " "); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if len(asked) != 2 || len(asked[0]) != 10 || rows[10]["value"] != modules.Text("of k") || !rows[11]["value"].IsNull() {
+	if len(asked) != 2 || len(asked[0]) != 10 || rows[10]["value"] != modules.Text("of k") ||
+		!rows[11]["value"].IsNull() {
 		t.Errorf("asked for %v, got %v", asked, rows)
 	}
 }

@@ -37,29 +37,51 @@ func newParameter(c *aws.Clients) *declare.Resource {
 	of := ssmtypes.ResourceTypeForTaggingParameter
 	return declare.New(c, declare.Table[ssmtypes.ParameterMetadata]{
 		Name: "ssm_parameter",
-		Doc: "Parameters: values that programs look up by name. The value of a SecureString is a secret: it is written to secure_value, passed on, and never read, so that nothing here shows it, " +
+		Doc: "Parameters: values that programs look up by name. The value of a SecureString is a secret: it is " +
+			"written to secure_value, passed on, and never read, so that nothing here shows it, " +
 			"nor notices that somebody has changed it by other means (version and last_modified_date do). " +
-			"Policies of advanced parameters are not shown, and stay as they are. A deleted parameter's versions are gone, and its name can be used again after 30 seconds.",
+			"Policies of advanced parameters are not shown, and stay as they are. A deleted parameter's versions are " +
+			"gone, and its name can be used again after 30 seconds.",
 		Service: declare.Service(ssm.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "Name", "The parameter's name, such as /app/url: up to 1011 letters, digits and _.-/, of which its ARN takes some. It cannot begin with aws or ssm.").
+			declare.Name("name", "Name", "The parameter's name, such as /app/url: up to 1011 letters, digits and "+
+				"_.-/, of which its ARN takes some. It cannot begin with aws or ssm.").
 				In("Name", "ResourceId").Matches(`^[A-Za-z0-9_./-]+$`).Length(1, 1011),
-			declare.Text("type", "Type", "String, StringList (a list with commas between its members) or SecureString (encrypted). Default String.").
+			declare.Text("type", "Type", "String, StringList (a list with commas between its members) or "+
+				"SecureString (encrypted). Default String.").
 				Default("'String'").CreateOnly().OneOf("String", "StringList", secure),
-			declare.Text("value", "", "The value, up to 4096 bytes, or 8192 of an advanced parameter; NULL for a SecureString.").In("Value").Length(1, 8192).Unset(modules.Null),
-			declare.Text("secure_value", "", "A new value of a SecureString. It is passed on and then NULL again; NULL changes nothing.").In("Value").WriteOnly().Length(1, 8192),
-			declare.Text("key_id", "KeyId", "The id, ARN or alias of the KMS key that encrypts a SecureString; alias/aws/ssm, which is AWS's, if left out.").OptionalComputed().Length(1, 256),
-			declare.Text("description", "Description", "What it is for, up to 1024 characters.").Length(1, 1024).Unset(modules.Text("")),
-			declare.Text("allowed_pattern", "AllowedPattern", "A regular expression that values have to match, such as ^[0-9]+$.").Length(1, 1024).Unset(modules.Text("")),
-			declare.Text("data_type", "DataType", "What a String is, which AWS then checks. Default text.").Default("'text'").OneOf("text", "aws:ec2:image", "aws:ssm:integration"),
-			declare.Text("tier", "Tier", "Standard or Advanced, which costs; Intelligent-Tiering lets AWS decide between the two. Left out, it is the region's default. An advanced parameter never becomes a standard one again.").
-				OptionalComputed().OneOf("Standard", "Advanced", tiering).Same(func(a, b string) bool { return a == tiering || b == tiering }),
+			declare.Text("value", "", "The value, up to 4096 bytes, or 8192 of an advanced parameter; NULL for a "+
+				"SecureString.").In("Value").Length(1, 8192).Unset(modules.Null),
+			declare.Text("secure_value", "",
+				"A new value of a SecureString. It is passed on and then NULL again; NULL changes nothing.").In(
+				"Value").WriteOnly().Length(1, 8192),
+			declare.Text("key_id", "KeyId",
+				"The id, ARN or alias of the KMS key that encrypts a SecureString; alias/aws/ssm, which is AWS's, if "+
+					"left out.").OptionalComputed().Length(1, 256),
+			declare.Text("description", "Description", "What it is for, up to 1024 characters.").Length(1,
+				1024).Unset(modules.Text("")),
+			declare.Text("allowed_pattern", "AllowedPattern",
+				"A regular expression that values have to match, such as ^[0-9]+$.").Length(1,
+				1024).Unset(modules.Text("")),
+			declare.Text("data_type", "DataType",
+				"What a String is, which AWS then checks. Default text.").Default("'text'").OneOf("text",
+				"aws:ec2:image", "aws:ssm:integration"),
+			declare.Text("tier", "Tier", "Standard or Advanced, which costs; Intelligent-Tiering lets AWS decide "+
+				"between the two. Left out, it is the region's default. An advanced parameter never becomes a "+
+				"standard one again.").
+				OptionalComputed().OneOf("Standard", "Advanced", tiering).Same(func(a, b string) bool {
+				return a == tiering || b == tiering
+			}),
 			declare.Bigint("version", "Version", "The number of its version, which changes with it.").Computed(),
 			declare.ARN("arn", "ARN"),
 			declare.Time("last_modified_date", "LastModifiedDate", "When it was last changed."),
-			declare.TagsBy("TagList", declare.Call((*ssm.Client).AddTagsToResource, declare.With(&ssm.AddTagsToResourceInput{ResourceType: of})),
-				declare.Call((*ssm.Client).RemoveTagsFromResource, declare.With(&ssm.RemoveTagsFromResourceInput{ResourceType: of}))).
-				From(declare.Call((*ssm.Client).ListTagsForResource, declare.With(&ssm.ListTagsForResourceInput{ResourceType: of}), declare.Failed(untagged), declare.Proves())),
+			declare.TagsBy("TagList", declare.Call((*ssm.Client).AddTagsToResource,
+				declare.With(&ssm.AddTagsToResourceInput{ResourceType: of})),
+				declare.Call((*ssm.Client).RemoveTagsFromResource,
+					declare.With(&ssm.RemoveTagsFromResourceInput{ResourceType: of}))).
+				From(declare.Call((*ssm.Client).ListTagsForResource,
+					declare.With(&ssm.ListTagsForResourceInput{ResourceType: of}), declare.Failed(untagged),
+					declare.Proves())),
 		},
 		Checks: []string{
 			`(type = '` + secure + `') = (value IS NULL)`,
@@ -71,11 +93,13 @@ func newParameter(c *aws.Clients) *declare.Resource {
 			modules.Request("names", "DeleteParameters"),
 			modules.Request("resourceId", "AddTagsToResource", "RemoveTagsFromResource"),
 		),
-		List:      declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters", declare.With(&ssm.DescribeParametersInput{MaxResults: awssdk.Int32(pageSize)})),
-		Get:       declare.GetBy(get),
-		Rows:      values,
-		Create:    declare.Call((*ssm.Client).PutParameter),
-		Updates:   []declare.Update{declare.Replace(declare.Call((*ssm.Client).PutParameter, declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole)))},
+		List: declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters",
+			declare.With(&ssm.DescribeParametersInput{MaxResults: awssdk.Int32(pageSize)})),
+		Get:    declare.GetBy(get),
+		Rows:   values,
+		Create: declare.Call((*ssm.Client).PutParameter),
+		Updates: []declare.Update{declare.Replace(declare.Call((*ssm.Client).PutParameter,
+			declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole)))},
 		Delete:    declare.Call((*ssm.Client).DeleteParameter),
 		HoldsData: true, // a SecureString's value, which nothing here knows
 	})
@@ -88,9 +112,13 @@ func get(ctx context.Context, s *declare.Step, identities []modules.Row) ([]ssmt
 	var all []ssmtypes.ParameterMetadata
 	for names := range slices.Chunk(aws.Column(identities, "name"), pageSize) {
 		p := ssm.NewDescribeParametersPaginator(declare.ClientOf[*ssm.Client](s), &ssm.DescribeParametersInput{
-			MaxResults: awssdk.Int32(pageSize), ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: awssdk.String("Name"), Values: names}},
+			MaxResults:       awssdk.Int32(pageSize),
+			ParameterFilters: []ssmtypes.ParameterStringFilter{{Key: awssdk.String("Name"), Values: names}},
 		})
-		if err := aws.Pages(ctx, p, func(out *ssm.DescribeParametersOutput) error { all = append(all, out.Parameters...); return nil }); err != nil {
+		if err := aws.Pages(ctx, p, func(out *ssm.DescribeParametersOutput) error {
+			all = append(all, out.Parameters...)
+			return nil
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +158,8 @@ func values(ctx context.Context, s *declare.Step, _ []*ssmtypes.ParameterMetadat
 // demands, and which nobody reads here.
 func whole(_ context.Context, _ *declare.Step, in *ssm.PutParameterInput) error {
 	if in.Value == nil {
-		return &modules.Error{Class: modules.Invalid, Code: "ValueRequired", Message: "AWS changes a SecureString only together with its value: set secure_value, too"}
+		return &modules.Error{Class: modules.Invalid, Code: "ValueRequired",
+			Message: "AWS changes a SecureString only together with its value: set secure_value, too"}
 	}
 	return nil
 }

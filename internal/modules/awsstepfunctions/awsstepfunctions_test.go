@@ -31,12 +31,15 @@ func TestStateMachineLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope, text := awstest.Clients(t), awstest.Scope("us-west-2"), modules.Text
 	ctx, permit := t.Context(), awstest.Permit()
-	client, err := declare.Client(ctx, clients.Permitted(permit), modules.Scope{Account: scope.Account}, iam.NewFromConfig)
+	client, err := declare.Client(ctx, clients.Permitted(permit), modules.Scope{Account: scope.Account},
+		iam.NewFromConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one", "two"} {
-		if _, err := client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &name, Path: awssdk.String("/service/"), AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`)}); err != nil {
+		if _, err := client.CreateRole(ctx,
+			&iam.CreateRoleInput{RoleName: &name, Path: awssdk.String("/service/"),
+				AssumeRolePolicyDocument: awssdk.String(`{"Version":"2012-10-17","Statement":[]}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,17 +47,21 @@ func TestStateMachineLifecycle(t *testing.T) {
 		Resource: newStateMachine(clients),
 		Scope:    scope,
 		Want: modules.Row{
-			"name": text("orders"), "type": text("STANDARD"), "definition": definition(t, "first"), "role_name": text("one"),
-			"log_level": text("OFF"), "include_execution_data": modules.Bool(false), "tracing_enabled": modules.Bool(false),
-			"kms_key_id": modules.Null, "tags": modules.StringMap(map[string]string{"env": "test"}),
+			"name": text("orders"), "type": text("STANDARD"), "definition": definition(t, "first"),
+			"role_name": text("one"),
+			"log_level": text("OFF"), "include_execution_data": modules.Bool(false),
+			"tracing_enabled": modules.Bool(false),
+			"kms_key_id":      modules.Null, "tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
-			"definition":                        {definition(t, "second")},
-			"role_name":                         {text("two")},
-			"log_group_arn":                     {text("arn:aws:logs:us-west-2:123456789012:log-group:orders:*"), modules.Null},
+			"definition": {definition(t, "second")},
+			"role_name":  {text("two")},
+			"log_group_arn": {text("arn:aws:logs:us-west-2:123456789012:log-group:orders:*"),
+				modules.Null},
 			"kms_key_id":                        {text("alias/mine")},
 			"kms_data_key_reuse_period_seconds": {modules.Int(60)},
-			"tracing_enabled":                   {modules.Bool(true)}, // moto takes an empty tracingConfiguration for none: TestStates
+			// moto takes an empty tracingConfiguration for none: TestStates
+			"tracing_enabled": {modules.Bool(true)},
 		},
 	})
 }
@@ -73,16 +80,19 @@ func TestStates(t *testing.T) {
 	clients := awstest.FakeJSON(t, map[string]func(awstest.Input) (any, error){
 		"ListStateMachines": func(in awstest.Input) (any, error) {
 			if in.Text("nextToken") == "" {
-				return map[string]any{"stateMachines": []any{map[string]any{"name": "a", "stateMachineArn": arn + "a"}}, "nextToken": "two"}, nil
+				return map[string]any{"stateMachines": []any{map[string]any{"name": "a", "stateMachineArn": arn + "a"}},
+					"nextToken": "two"}, nil
 			}
-			return map[string]any{"stateMachines": []any{map[string]any{"name": "gone", "stateMachineArn": arn + "gone"}}}, nil
+			return map[string]any{"stateMachines": []any{map[string]any{"name": "gone",
+				"stateMachineArn": arn + "gone"}}}, nil
 		},
 		"DescribeStateMachine": func(in awstest.Input) (any, error) {
 			asked = append(asked, in.Text("stateMachineArn"))
 			if in.Text("stateMachineArn") != arn+"a" {
 				return nil, awstest.Fault{Code: "StateMachineDoesNotExist"}
 			}
-			return map[string]any{"name": "a", "stateMachineArn": arn + "a", "status": status, "definition": "{}", "roleArn": "arn:aws-cn:iam::123456789012:role/service/r"}, nil
+			return map[string]any{"name": "a", "stateMachineArn": arn + "a", "status": status, "definition": "{}",
+				"roleArn": "arn:aws-cn:iam::123456789012:role/service/r"}, nil
 		},
 		"ListTagsForResource": func(awstest.Input) (any, error) { return map[string]any{"tags": []any{}}, nil },
 		"CreateStateMachine": func(in awstest.Input) (any, error) {
@@ -98,7 +108,10 @@ func TestStates(t *testing.T) {
 	list := func() {
 		t.Helper()
 		rows = nil
-		if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error { rows = append(rows, page...); return nil }); err != nil {
+		if err := awstest.List(t.Context(), r, scope, func(page []modules.Row) error {
+			rows = append(rows, page...)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +119,8 @@ func TestStates(t *testing.T) {
 		t.Errorf("got %v", rows)
 	}
 	asked = nil
-	if rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"name": modules.Text("a")}}); err != nil || len(rows) != 1 || !slices.Equal(asked, []string{arn + "a"}) {
+	if rows, err := awstest.Get(t.Context(), r, scope, []modules.Row{{"name": modules.Text("a")}}); err != nil ||
+		len(rows) != 1 || !slices.Equal(asked, []string{arn + "a"}) {
 		t.Errorf("got %v, %v, by %v", rows, err, asked)
 	}
 	status = "DELETING"
@@ -115,7 +129,8 @@ func TestStates(t *testing.T) {
 	}
 	ctx, permit := t.Context(), awstest.Permit()
 	have := modules.Row{"name": modules.Text("a"), "arn": modules.Text(arn + "a")}
-	want := modules.Row{"role_name": modules.Text("r"), "definition": modules.Text("{}"), "log_level": modules.Text("OFF"), "tracing_enabled": modules.Bool(false)}
+	want := modules.Row{"role_name": modules.Text("r"), "definition": modules.Text("{}"),
+		"log_level": modules.Text("OFF"), "tracing_enabled": modules.Bool(false)}
 	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"tracing_enabled", "kms_key_id"}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,13 +138,20 @@ func TestStates(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 	for f, class := range map[awstest.Fault]modules.Class{
-		{Code: "StateMachineDeleting", Message: "State Machine is being deleted"}:                                                                                              modules.Dependency,
-		{Code: "AccessDeniedException", Message: "Neither the global service principal states.amazonaws.com, nor the regional one is authorized to assume the provided role."}: modules.Dependency,
-		{Code: "AccessDeniedException", Message: "not you"}:                                                                                                                    modules.Denied,
-		{Code: "StateMachineAlreadyExists", Message: "with another definition"}:                                                                                                modules.Exists,
+		{Code: "StateMachineDeleting",
+			Message: "State Machine is being deleted"}: modules.Dependency,
+		{Code: "AccessDeniedException",
+			Message: "Neither the global service principal states.amazonaws.com, nor the regional one is authorized " +
+				"to assume the provided role."}: modules.Dependency,
+		{Code: "AccessDeniedException",
+			Message: "not you"}: modules.Denied,
+		{Code: "StateMachineAlreadyExists",
+			Message: "with another definition"}: modules.Exists,
 	} {
 		fault = f
-		if _, err := awstest.Create(ctx, r, permit, scope, modules.Row{"name": modules.Text("a"), "role_name": modules.Text("r"), "definition": modules.Text("{}")}, ""); err == nil || modules.ClassOf(err) != class {
+		if _, err := awstest.Create(ctx, r, permit, scope,
+			modules.Row{"name": modules.Text("a"), "role_name": modules.Text("r"), "definition": modules.Text("{}")},
+			""); err == nil || modules.ClassOf(err) != class {
 			t.Errorf("%v: got %v, want class %s", f, err, class)
 		}
 	}

@@ -36,26 +36,37 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			"Its versions and aliases are not shown; deleting it deletes them.",
 		Service: declare.Service(sfn.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Name("name", "Name", "The state machine's name, up to 80 characters; with logging, letters, digits and _- alone.").
+			declare.Name("name", "Name", "The state machine's name, up to 80 characters; with logging, letters, "+
+				"digits and _- alone.").
 				Length(1, 80).Matches("^[^[:space:]<>{}?*\"#%^|~`$&,;:/\\\\\\[\\]]+$"),
-			declare.Text("type", "Type", "STANDARD (the default: an execution takes up to a year, and happens once) or EXPRESS (up to five minutes, at least once).").
+			declare.Text("type", "Type", "STANDARD (the default: an execution takes up to a year, and happens once) "+
+				"or EXPRESS (up to five minutes, at least once).").
 				Default("'STANDARD'").CreateOnly().OneOf("STANDARD", "EXPRESS"),
-			declare.JSON("definition", "Definition", `What it does, in the Amazon States Language: {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}.`).
+			declare.JSON("definition", "Definition",
+				`What it does, in the Amazon States Language: {"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}}.`).
 				Required().Check("jsonb_typeof(definition) = 'object'"),
-			declare.Role("role_name", "RoleArn", "The role that it runs as, which has to trust states.amazonaws.com.").Required().WithARN(2),
-			declare.Text("log_level", "LoggingConfiguration.Level", "Which events of executions are logged: ALL, ERROR, FATAL or, the default, none (OFF).").
+			declare.Role("role_name", "RoleArn",
+				"The role that it runs as, which has to trust states.amazonaws.com.").Required().WithARN(2),
+			declare.Text("log_level", "LoggingConfiguration.Level",
+				"Which events of executions are logged: ALL, ERROR, FATAL or, the default, none (OFF).").
 				Default("'OFF'").OneOf(declare.Values(sfntypes.LogLevel("").Values())...).Usual(modules.Text("OFF")),
-			declare.Text("log_group_arn", "LoggingConfiguration.Destinations[0].CloudWatchLogsLogGroup.LogGroupArn", "The ARN of the log group that they are logged to, with :* at its end.").
+			declare.Text("log_group_arn", "LoggingConfiguration.Destinations[0].CloudWatchLogsLogGroup.LogGroupArn",
+				"The ARN of the log group that they are logged to, with :* at its end.").
 				Check(`log_group_arn LIKE 'arn:%:*'`).Length(1, 256),
-			declare.Bool("include_execution_data", "LoggingConfiguration.IncludeExecutionData", "Whether what executions work with is logged, too.").Default("false"),
-			declare.Bool("tracing_enabled", "TracingConfiguration.Enabled", "Whether executions are traced with X-Ray.").Default("false"),
-			declare.Text("kms_key_id", "EncryptionConfiguration.KmsKeyId", "The id, ARN or alias of the KMS key that encrypts its definition and executions. NULL: AWS's own does.").Length(1, 2048),
-			declare.Integer("kms_data_key_reuse_period_seconds", "EncryptionConfiguration.KmsDataKeyReusePeriodSeconds", "For how many seconds a data key of kms_key_id is used, from 60 to 900; 300 if left out.").
+			declare.Bool("include_execution_data", "LoggingConfiguration.IncludeExecutionData",
+				"Whether what executions work with is logged, too.").Default("false"),
+			declare.Bool("tracing_enabled", "TracingConfiguration.Enabled",
+				"Whether executions are traced with X-Ray.").Default("false"),
+			declare.Text("kms_key_id", "EncryptionConfiguration.KmsKeyId",
+				"The id, ARN or alias of the KMS key that encrypts its definition and executions. NULL: AWS's own does.").Length(1, 2048),
+			declare.Integer("kms_data_key_reuse_period_seconds", "EncryptionConfiguration.KmsDataKeyReusePeriodSeconds",
+				"For how many seconds a data key of kms_key_id is used, from 60 to 900; 300 if left out.").
 				OptionalComputed().Between(60, 900),
 			declare.Text("status", "Status", "ACTIVE or DELETING.").Computed(),
 			declare.ARN("arn", "StateMachineArn"),
 			declare.Time("creation_date", "CreationDate", "When it was created.").Incarnation(),
-			declare.Tags("Tags", (*sfn.Client).TagResource, (*sfn.Client).UntagResource).From(declare.Call((*sfn.Client).ListTagsForResource)),
+			declare.Tags("Tags", (*sfn.Client).TagResource,
+				(*sfn.Client).UntagResource).From(declare.Call((*sfn.Client).ListTagsForResource)),
 		},
 		Checks: []string{
 			`log_level = 'OFF' OR log_group_arn IS NOT NULL`,
@@ -63,7 +74,8 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(sfn.NewListStateMachinesPaginator, "StateMachines", declare.With(&sfn.ListStateMachinesInput{MaxResults: pageSize})).
+		List: declare.Pages(sfn.NewListStateMachinesPaginator, "StateMachines",
+			declare.With(&sfn.ListStateMachinesInput{MaxResults: pageSize})).
 			Names("name", "Name").Names("arn", "StateMachineArn"),
 		Get: declare.One(declare.Call((*sfn.Client).DescribeStateMachine, declare.Edit(byName)), ""),
 		Create: declare.Call((*sfn.Client).CreateStateMachine, declare.Failed(soon),
@@ -73,8 +85,9 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			})),
 		// What a structure leaves out is not as it was, so that each is sent whole, and
 		// what nobody changes not at all: the definition's text is its author's.
-		Updates: []declare.Update{declare.Replace(declare.Call((*sfn.Client).UpdateStateMachine, declare.Failed(soon), declare.Edit(changed)))},
-		Delete:  declare.Call((*sfn.Client).DeleteStateMachine),
+		Updates: []declare.Update{declare.Replace(declare.Call((*sfn.Client).UpdateStateMachine, declare.Failed(soon),
+			declare.Edit(changed)))},
+		Delete: declare.Call((*sfn.Client).DeleteStateMachine),
 		// Until its last execution has ended; its name is taken so long (page
 		// CreateStateMachine, StateMachineDeleting).
 		Going: declare.In("status", string(sfntypes.StateMachineStatusDeleting)),
@@ -127,7 +140,8 @@ func byName(ctx context.Context, s *declare.Step, in *sfn.DescribeStateMachineIn
 	case strings.HasPrefix(s.Scope.Region, "us-gov-"):
 		partition = "aws-us-gov"
 	}
-	in.StateMachineArn = awssdk.String(fmt.Sprintf("arn:%s:states:%s:%s:stateMachine:%s", partition, s.Scope.Region, account, s.Have["name"]))
+	in.StateMachineArn = awssdk.String(fmt.Sprintf("arn:%s:states:%s:%s:stateMachine:%s", partition, s.Scope.Region,
+		account, s.Have["name"]))
 	return nil
 }
 
@@ -135,8 +149,10 @@ func byName(ctx context.Context, s *declare.Step, in *sfn.DescribeStateMachineIn
 // a new role is not yet known everywhere.
 func soon(_ context.Context, _ *declare.Step, err error) error {
 	var e *modules.Error
-	if errors.As(err, &e) && (e.Code == "StateMachineDeleting" || e.Code == "AccessDeniedException" && strings.Contains(e.Message, "authorized to assume the provided role")) {
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter, Err: err}
+	if errors.As(err, &e) && (e.Code == "StateMachineDeleting" || e.Code == "AccessDeniedException" &&
+		strings.Contains(e.Message, "authorized to assume the provided role")) {
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: e.Message,
+			RetryAfter: e.RetryAfter, Err: err}
 	}
 	return err
 }

@@ -15,7 +15,8 @@ func TestUntouchedDefinition(t *testing.T) {
 	t.Parallel()
 	update := func(columns ...string) *sfn.UpdateStateMachineInput {
 		in := &sfn.UpdateStateMachineInput{
-			Definition: awssdk.String(`{"TimeoutSeconds":1}`), RoleArn: awssdk.String("arn"), LoggingConfiguration: &sfntypes.LoggingConfiguration{},
+			Definition: awssdk.String(`{"TimeoutSeconds":1}`), RoleArn: awssdk.String("arn"),
+			LoggingConfiguration: &sfntypes.LoggingConfiguration{},
 			TracingConfiguration: &sfntypes.TracingConfiguration{Enabled: true},
 		}
 		if err := changed(t.Context(), &declare.Step{Columns: columns}, in); err != nil {
@@ -23,13 +24,15 @@ func TestUntouchedDefinition(t *testing.T) {
 		}
 		return in
 	}
-	if in := update("tracing_enabled"); in.Definition != nil || in.RoleArn != nil || in.LoggingConfiguration != nil || in.EncryptionConfiguration != nil || in.TracingConfiguration == nil {
+	if in := update("tracing_enabled"); in.Definition != nil || in.RoleArn != nil || in.LoggingConfiguration != nil ||
+		in.EncryptionConfiguration != nil || in.TracingConfiguration == nil {
 		t.Errorf("an edit of tracing sends %+v", in)
 	}
 	if in := update("definition"); in.Definition == nil || in.RoleArn != nil || in.TracingConfiguration != nil {
 		t.Errorf("an edit of the definition sends %+v", in)
 	}
-	if in := update("kms_key_id"); in.EncryptionConfiguration == nil || in.EncryptionConfiguration.Type != sfntypes.EncryptionTypeAwsOwnedKey || in.Definition != nil {
+	if in := update("kms_key_id"); in.EncryptionConfiguration == nil ||
+		in.EncryptionConfiguration.Type != sfntypes.EncryptionTypeAwsOwnedKey || in.Definition != nil {
 		t.Errorf("an edit of the key sends %+v", in)
 	}
 }

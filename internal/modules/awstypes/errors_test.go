@@ -28,7 +28,9 @@ func newThing(t *testing.T) (*resource, *cloudcontrol.Server) {
 		t.Fatal(err)
 	}
 	d.Revision = 1
-	if err := source.Lay(&d, func(string) bool { return false }, func(string) modules.Resource { return nil }); err != nil {
+	if err := source.Lay(&d, func(string) bool {
+		return false
+	}, func(string) modules.Resource { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	m, err := source.Module(&d)
@@ -55,8 +57,10 @@ func TestAbsenceIsProven(t *testing.T) {
 	if rows, err := awstest.Get(t.Context(), r, scope, ask); err != nil || len(rows) > 0 {
 		t.Errorf("%v, %v", rows, err)
 	}
-	for _, code := range []string{"TypeNotFoundException", "UnsupportedActionException", "AccessDenied", "InvalidRequest", "ServiceInternalError",
-		"GeneralServiceException", "NotStabilized", "ResourceConflict", "InvalidCredentials", "RequestTokenNotFoundException"} {
+	for _, code := range []string{"TypeNotFoundException", "UnsupportedActionException", "AccessDenied",
+		"InvalidRequest", "ServiceInternalError",
+		"GeneralServiceException", "NotStabilized", "ResourceConflict", "InvalidCredentials",
+		"RequestTokenNotFoundException"} {
 		fake.Fail("GetResource", "", -1, code)
 		rows, err := awstest.Get(t.Context(), r, scope, ask)
 		if err == nil {
@@ -81,7 +85,10 @@ func TestOneThatCannotBeRead(t *testing.T) {
 	}
 	fake.Fail("GetResource", "", 1, "InvalidRequest")
 	n := 0
-	err := awstest.List(t.Context(), r, awstest.Scope("us-east-1"), func(rows []modules.Row) error { n += len(rows); return nil })
+	err := awstest.List(t.Context(), r, awstest.Scope("us-east-1"), func(rows []modules.Row) error {
+		n += len(rows)
+		return nil
+	})
 	var unread *modules.Unread
 	if !errors.As(err, &unread) || len(unread.Objects) != 1 || n != 2 {
 		t.Errorf("%d were read: %v", n, err)
@@ -107,16 +114,18 @@ func TestTurns(t *testing.T) {
 		{func(o modules.Row) bool { return o["name"].String() < "n05" }, 5},
 	} {
 		before, whole, shown := fake.Calls("GetResource", r.t.Name), 0, 0
-		err := awstest.ListAs(t.Context(), r, modules.ListRequest{Scope: awstest.Scope("us-east-1"), Due: c.due}, func(rows []modules.Row) error {
-			for _, row := range rows {
-				shown++
-				if _, read := row["size"]; read {
-					whole++
+		err := awstest.ListAs(t.Context(), r, modules.ListRequest{Scope: awstest.Scope("us-east-1"), Due: c.due},
+			func(rows []modules.Row) error {
+				for _, row := range rows {
+					shown++
+					if _, read := row["size"]; read {
+						whole++
+					}
 				}
-			}
-			return nil
-		})
-		if n := fake.Calls("GetResource", r.t.Name) - before; err != nil || shown != objects || whole != c.reads || n != c.reads {
+				return nil
+			})
+		if n := fake.Calls("GetResource", r.t.Name) - before; err != nil || shown != objects || whole != c.reads ||
+			n != c.reads {
 			t.Errorf("%d are shown, %d whole, by %d reads, not %d: %v", shown, whole, n, c.reads, err)
 		}
 	}

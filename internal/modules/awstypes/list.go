@@ -80,7 +80,8 @@ func (r *resource) due(asked *modules.ListRequest, identifiers []string) (read [
 
 // list gives the identifiers of a listing to f, page by page. A type that a region does not
 // have has no objects there, and neither has a parent that has gone since it was listed.
-func list(ctx context.Context, client *cloudcontrol.Client, typeName string, model map[string]any, f func([]string) error) error {
+func list(ctx context.Context, client *cloudcontrol.Client, typeName string, model map[string]any,
+	f func([]string) error) error {
 	in := &cloudcontrol.ListResourcesInput{TypeName: &typeName}
 	if len(model) > 0 {
 		text, err := json.Marshal(model)
@@ -90,17 +91,19 @@ func list(ctx context.Context, client *cloudcontrol.Client, typeName string, mod
 		in.ResourceModel = awssdk.String(string(text))
 	}
 	var failed error // of f
-	err := aws.Pages(ctx, cloudcontrol.NewListResourcesPaginator(client, in), func(out *cloudcontrol.ListResourcesOutput) error {
-		var identifiers []string
-		for _, d := range out.ResourceDescriptions {
-			if d.Identifier != nil {
-				identifiers = append(identifiers, *d.Identifier)
+	err := aws.Pages(ctx, cloudcontrol.NewListResourcesPaginator(client, in),
+		func(out *cloudcontrol.ListResourcesOutput) error {
+			var identifiers []string
+			for _, d := range out.ResourceDescriptions {
+				if d.Identifier != nil {
+					identifiers = append(identifiers, *d.Identifier)
+				}
 			}
-		}
-		failed = f(identifiers)
-		return failed
-	})
-	if failed == nil && (aws.HasCode(err, "TypeNotFoundException") || len(model) > 0 && aws.HasCode(err, codeNotFound)) {
+			failed = f(identifiers)
+			return failed
+		})
+	if failed == nil && (aws.HasCode(err, "TypeNotFoundException") || len(model) > 0 &&
+		aws.HasCode(err, codeNotFound)) {
 		return nil
 	}
 	return err
@@ -108,7 +111,8 @@ func list(ctx context.Context, client *cloudcontrol.Client, typeName string, mod
 
 // models returns what a listing has to be told, once for each parent: nothing, where it
 // asks for nothing. Where it is not known what a parameter can be, nothing can be listed.
-func (r *resource) models(ctx context.Context, client *cloudcontrol.Client, memo *modules.Memo) ([]map[string]any, error) {
+func (r *resource) models(ctx context.Context, client *cloudcontrol.Client,
+	memo *modules.Memo) ([]map[string]any, error) {
 	models := []map[string]any{{}}
 	for _, p := range r.t.Schema.ListBy {
 		values, err := r.values(ctx, client, memo, p)
@@ -125,7 +129,8 @@ func (r *resource) models(ctx context.Context, client *cloudcontrol.Client, memo
 		}
 		if len(next) > mostParents {
 			return nil, &modules.Error{Class: modules.Invalid, Code: "TooManyParents",
-				Message: fmt.Sprintf("%s can only be listed for each %s, of which there are more than %d: insert what you need by its identifier", r.t.Name, p.Property, mostParents)}
+				Message: fmt.Sprintf("%s can only be listed for each %s, of which there are more than %d: insert "+
+					"what you need by its identifier", r.t.Name, p.Property, mostParents)}
 		}
 		models = next
 	}
@@ -136,7 +141,8 @@ func (r *resource) models(ctx context.Context, client *cloudcontrol.Client, memo
 const mostParents = 1000
 
 // values returns what a parameter of a listing can be.
-func (r *resource) values(ctx context.Context, client *cloudcontrol.Client, memo *modules.Memo, p cfn.Parameter) ([]string, error) {
+func (r *resource) values(ctx context.Context, client *cloudcontrol.Client, memo *modules.Memo,
+	p cfn.Parameter) ([]string, error) {
 	if len(p.Values) > 0 {
 		return p.Values, nil
 	}
@@ -159,7 +165,8 @@ func parents(ctx context.Context, client *cloudcontrol.Client, memo *modules.Mem
 	err := list(ctx, client, p.Of, nil, func(identifiers []string) error {
 		values = append(values, identifiers...)
 		if len(values) > mostParents {
-			return &modules.Error{Class: modules.Invalid, Code: "TooManyParents", Message: fmt.Sprintf("there are more than %d objects of %s", mostParents, p.Of)}
+			return &modules.Error{Class: modules.Invalid, Code: "TooManyParents",
+				Message: fmt.Sprintf("there are more than %d objects of %s", mostParents, p.Of)}
 		}
 		return nil
 	})
@@ -188,7 +195,8 @@ func keyed(ctx context.Context, client *cloudcontrol.Client, p cfn.Parameter, id
 	}
 	err := aws.Each(ctx, aws.Breadth, indices, func(ctx context.Context, i int) error {
 		values[i] = identifiers[i]
-		out, err := client.GetResource(ctx, &cloudcontrol.GetResourceInput{TypeName: &p.Of, Identifier: &identifiers[i]})
+		out, err := client.GetResource(ctx,
+			&cloudcontrol.GetResourceInput{TypeName: &p.Of, Identifier: &identifiers[i]})
 		if aws.HasCode(err, codeNotFound) {
 			values[i] = ""
 			return nil
@@ -197,7 +205,8 @@ func keyed(ctx context.Context, client *cloudcontrol.Client, p cfn.Parameter, id
 			return err
 		}
 		var model map[string]any
-		if out.ResourceDescription != nil && json.Unmarshal([]byte(awssdk.ToString(out.ResourceDescription.Properties)), &model) == nil {
+		if out.ResourceDescription != nil &&
+			json.Unmarshal([]byte(awssdk.ToString(out.ResourceDescription.Properties)), &model) == nil {
 			if value, ok := model[p.Key].(string); ok {
 				values[i] = value
 			}

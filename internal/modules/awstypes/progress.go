@@ -28,11 +28,13 @@ const (
 
 // wait returns the last event of a request, with an error if it did not succeed, or has
 // not ended after a while.
-func (r *resource) wait(ctx context.Context, client *cloudcontrol.Client, event *types.ProgressEvent) (*types.ProgressEvent, error) {
+func (r *resource) wait(ctx context.Context, client *cloudcontrol.Client,
+	event *types.ProgressEvent) (*types.ProgressEvent, error) {
 	began, pause := time.Now(), firstPause
 	for {
 		if event == nil {
-			return nil, &modules.Error{Class: modules.MayHaveHappened, Code: "NoProgressEvent", Message: "the answer does not say how far the request is"}
+			return nil, &modules.Error{Class: modules.MayHaveHappened, Code: "NoProgressEvent",
+				Message: "the answer does not say how far the request is"}
 		}
 		switch event.OperationStatus {
 		case types.OperationStatusSuccess:
@@ -40,7 +42,8 @@ func (r *resource) wait(ctx context.Context, client *cloudcontrol.Client, event 
 		case types.OperationStatusFailed:
 			return event, failed(event)
 		case types.OperationStatusCancelComplete:
-			return event, &modules.Error{Class: modules.Invalid, Code: "Canceled", Message: "somebody has cancelled the request: " + awssdk.ToString(event.RequestToken)}
+			return event, &modules.Error{Class: modules.Invalid, Code: "Canceled",
+				Message: "somebody has cancelled the request: " + awssdk.ToString(event.RequestToken)}
 		}
 		next := pause
 		if event.RetryAfter != nil {
@@ -56,10 +59,12 @@ func (r *resource) wait(ctx context.Context, client *cloudcontrol.Client, event 
 		case <-time.After(next):
 		}
 		pause = min(2*pause, mostPause)
-		out, err := client.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: event.RequestToken})
+		out, err := client.GetResourceRequestStatus(ctx,
+			&cloudcontrol.GetResourceRequestStatusInput{RequestToken: event.RequestToken})
 		if err != nil {
 			return event, &modules.Error{Class: modules.MayHaveHappened, Code: codeInProgress, Err: err,
-				Message: fmt.Sprintf("how far the request %s is could not be read: %v", awssdk.ToString(event.RequestToken), err)}
+				Message: fmt.Sprintf("how far the request %s is could not be read: %v",
+					awssdk.ToString(event.RequestToken), err)}
 		}
 		event = out.ProgressEvent
 	}
@@ -107,8 +112,10 @@ func failed(event *types.ProgressEvent) error {
 
 // made returns what a creation has made that failed: an object may be there all the same
 // (NotStabilized). Only an identifier that AWS has chosen tells that it is this one.
-func (r *resource) made(ctx context.Context, client *cloudcontrol.Client, event *types.ProgressEvent, failure error) (modules.Row, error) {
-	if event == nil || event.OperationStatus != types.OperationStatusFailed || event.Identifier == nil || !r.t.Table.ComputedIdentity() ||
+func (r *resource) made(ctx context.Context, client *cloudcontrol.Client, event *types.ProgressEvent,
+	failure error) (modules.Row, error) {
+	if event == nil || event.OperationStatus != types.OperationStatusFailed || event.Identifier == nil ||
+		!r.t.Table.ComputedIdentity() ||
 		event.ErrorCode == types.HandlerErrorCodeAlreadyExists {
 		return nil, failure
 	}

@@ -10,7 +10,8 @@ import (
 
 // refer returns a function that finds the installed table, of a module or of a type, that
 // has records of the objects of a type.
-func refer(installed func(name string) modules.Resource) func(typeName, property string, regional bool) (cfn.Target, bool) {
+func refer(installed func(name string) modules.Resource) func(typeName, property string,
+	regional bool) (cfn.Target, bool) {
 	return func(typeName, property string, regional bool) (cfn.Target, bool) {
 		name := typeName
 		if Native(typeName) != "" {

@@ -24,7 +24,9 @@ func TestPublishedReferences(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			l, err := cfn.Lay(s, cfn.Layout{}, 1, cfn.Around{Taken: func(string) bool { return false }, Refer: refer(installed)})
+			l, err := cfn.Lay(s, cfn.Layout{}, 1, cfn.Around{Taken: func(string) bool {
+				return false
+			}, Refer: refer(installed)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -54,7 +54,8 @@ func (r *resource) permitted(ctx context.Context, m *modules.Mutation) (*cloudco
 	return r.clientOf(ctx, r.clients.Permitted(m.Permit), m.Scope)
 }
 
-func (r *resource) clientOf(ctx context.Context, clients *aws.Clients, scope modules.Scope) (*cloudcontrol.Client, error) {
+func (r *resource) clientOf(ctx context.Context, clients *aws.Clients, scope modules.Scope) (*cloudcontrol.Client,
+	error) {
 	if r.t.Table.Reach == modules.PerAccount {
 		region, err := home(ctx, clients, scope, r.t.Name)
 		if err != nil {
@@ -62,7 +63,9 @@ func (r *resource) clientOf(ctx context.Context, clients *aws.Clients, scope mod
 		}
 		scope.Region = region
 	}
-	return aws.Client(ctx, clients, scope, func(cfg awssdk.Config) *cloudcontrol.Client { return cloudcontrol.NewFromConfig(cfg) })
+	return aws.Client(ctx, clients, scope, func(cfg awssdk.Config) *cloudcontrol.Client {
+		return cloudcontrol.NewFromConfig(cfg)
+	})
 }
 
 // home returns the region in which a type is reached whose objects belong to none, in the
@@ -111,7 +114,8 @@ func observations(rows []modules.Row) []modules.Observation {
 // read reads the objects with these identifiers; those that are not there are left out. With
 // each, one that cannot be read is told of, and does not hide the others. done is told of
 // each that was read, unless it is nil.
-func (r *resource) read(ctx context.Context, client *cloudcontrol.Client, identifiers []string, each bool, done func()) ([]modules.Row, error) {
+func (r *resource) read(ctx context.Context, client *cloudcontrol.Client, identifiers []string, each bool,
+	done func()) ([]modules.Row, error) {
 	var (
 		lock   gosync.Mutex
 		rows   []modules.Row
@@ -151,7 +155,8 @@ func (r *resource) readOne(ctx context.Context, client *cloudcontrol.Client, ide
 	}
 	d := out.ResourceDescription
 	if d == nil || d.Properties == nil {
-		return nil, &modules.Error{Class: modules.Transient, Code: "NoProperties", Message: "the answer to a read of " + identifier + " has no properties"}
+		return nil, &modules.Error{Class: modules.Transient, Code: "NoProperties", Message: "the answer to a read of " +
+			identifier + " has no properties"}
 	}
 	row, err := r.t.Row(identifier, *d.Properties)
 	if err != nil {
@@ -190,7 +195,8 @@ func (r *resource) Create(ctx context.Context, m modules.Mutation) (modules.Row,
 	}
 	row, err := r.readOne(ctx, client, awssdk.ToString(event.Identifier))
 	if err == nil && row == nil {
-		err = &modules.Error{Class: modules.MayHaveHappened, Code: "NotVisible", Message: "was made, and cannot be read yet"}
+		err = &modules.Error{Class: modules.MayHaveHappened, Code: "NotVisible",
+			Message: "was made, and cannot be read yet"}
 	}
 	return row, err
 }
@@ -199,15 +205,18 @@ func (r *resource) Create(ctx context.Context, m modules.Mutation) (modules.Row,
 // if none is known. AWS remembers requests for seven days ("GetResourceRequestStatus"), and
 // client tokens for a day and a half ("CreateResource"): without the one, the other would
 // not keep a second creation from making a second object.
-func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client, request string) (*types.ProgressEvent, error) {
+func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client,
+	request string) (*types.ProgressEvent, error) {
 	if request == "" {
 		return nil, nil
 	}
-	out, err := client.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
+	out, err := client.GetResourceRequestStatus(ctx,
+		&cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
 	switch {
 	case aws.HasCode(err, "RequestTokenNotFoundException"):
 		return nil, &modules.Error{Class: modules.MayHaveHappened, Code: "RequestForgotten", Err: err,
-			Message: fmt.Sprintf("AWS does not remember the request %s any more, by which the object was to be made: if it is there, delete this record and insert one with its identifier", request)}
+			Message: fmt.Sprintf("AWS does not remember the request %s any more, by which the object was to be made: "+
+				"if it is there, delete this record and insert one with its identifier", request)}
 	case err != nil:
 		return nil, err
 	}
@@ -215,8 +224,10 @@ func (r *resource) begun(ctx context.Context, client *cloudcontrol.Client, reque
 }
 
 // begin has an object made, and notes the request.
-func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, m *modules.Mutation, desired string) (*types.ProgressEvent, error) {
-	out, err := client.CreateResource(ctx, &cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: &desired, ClientToken: &m.Token})
+func (r *resource) begin(ctx context.Context, client *cloudcontrol.Client, m *modules.Mutation,
+	desired string) (*types.ProgressEvent, error) {
+	out, err := client.CreateResource(ctx,
+		&cloudcontrol.CreateResourceInput{TypeName: &r.t.Name, DesiredState: &desired, ClientToken: &m.Token})
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +255,8 @@ func (r *resource) Ended(ctx context.Context, scope modules.Scope, request strin
 	if err != nil {
 		return false, err
 	}
-	out, err := client.GetResourceRequestStatus(ctx, &cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
+	out, err := client.GetResourceRequestStatus(ctx,
+		&cloudcontrol.GetResourceRequestStatusInput{RequestToken: &request})
 	switch {
 	case aws.HasCode(err, "RequestTokenNotFoundException"):
 		return true, nil
@@ -304,11 +316,13 @@ func (r *resource) learnt(ctx context.Context, columns []string, failure error) 
 		}
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "NotUpdatable", Err: failure,
-		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: iasql_retry('%s', id) replaces the object, and so does every later change", strings.Join(columns, ", "), r.t.Table.Name)}
+		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: iasql_retry('%s', id) "+
+			"replaces the object, and so does every later change", strings.Join(columns, ", "), r.t.Table.Name)}
 }
 
 // update changes columns by one call.
-func (r *resource) update(ctx context.Context, client *cloudcontrol.Client, have, want modules.Row, columns []string) error {
+func (r *resource) update(ctx context.Context, client *cloudcontrol.Client, have, want modules.Row,
+	columns []string) error {
 	patch, err := r.t.Patch(have, want, columns)
 	if err != nil || patch == "" {
 		return err
@@ -317,7 +331,8 @@ func (r *resource) update(ctx context.Context, client *cloudcontrol.Client, have
 	if !ok {
 		return errors.New("the object has no identifier")
 	}
-	out, err := client.UpdateResource(ctx, &cloudcontrol.UpdateResourceInput{TypeName: &r.t.Name, Identifier: &identifier, PatchDocument: &patch})
+	out, err := client.UpdateResource(ctx,
+		&cloudcontrol.UpdateResourceInput{TypeName: &r.t.Name, Identifier: &identifier, PatchDocument: &patch})
 	if err != nil {
 		return r.misses(err)
 	}
@@ -334,7 +349,9 @@ func (r *resource) misses(err error) error {
 		return err
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "Unreadable", Err: err,
-		Message: fmt.Sprintf("%v. AWS changes objects of this type only together with what it cannot read and does not take again (%s): to have it otherwise, delete the record and insert it again", err, strings.Join(fixed, ", "))}
+		Message: fmt.Sprintf("%v. AWS changes objects of this type only together with what it cannot read and does "+
+			"not take again (%s): to have it otherwise, delete the record and insert it again", err,
+			strings.Join(fixed, ", "))}
 }
 
 // Delete implements [modules.Deleter].
@@ -347,7 +364,8 @@ func (r *resource) Delete(ctx context.Context, m modules.Mutation) error {
 	if err != nil {
 		return err
 	}
-	out, err := client.DeleteResource(ctx, &cloudcontrol.DeleteResourceInput{TypeName: &r.t.Name, Identifier: &identifier})
+	out, err := client.DeleteResource(ctx,
+		&cloudcontrol.DeleteResourceInput{TypeName: &r.t.Name, Identifier: &identifier})
 	if aws.HasCode(err, codeNotFound) {
 		return nil
 	}

@@ -100,7 +100,8 @@ var shelves = []shelf{
 func find(ctx context.Context, client *cloudformation.Client, pattern, prefix string) ([]modules.Offer, error) {
 	offers := map[string]modules.Offer{}
 	for _, from := range shelves {
-		in := &cloudformation.ListTypesInput{Type: types.RegistryTypeResource, Visibility: from.visibility, ProvisioningType: from.provisioning, MaxResults: awssdk.Int32(100)}
+		in := &cloudformation.ListTypesInput{Type: types.RegistryTypeResource, Visibility: from.visibility,
+			ProvisioningType: from.provisioning, MaxResults: awssdk.Int32(100)}
 		if from.visibility == types.VisibilityPublic {
 			// What others publish is of use only where it is activated, and is private then.
 			in.Filters = &types.TypeFilters{Category: types.CategoryAwsTypes}
@@ -108,17 +109,20 @@ func find(ctx context.Context, client *cloudformation.Client, pattern, prefix st
 				in.Filters.TypeNamePrefix = &prefix
 			}
 		}
-		err := aws.Pages(ctx, cloudformation.NewListTypesPaginator(client, in), func(out *cloudformation.ListTypesOutput) error {
-			for _, t := range out.TypeSummaries {
-				name := awssdk.ToString(t.TypeName)
-				if !Matches(pattern, name) || strings.HasSuffix(name, "::MODULE") || strings.Count(name, "::") != 2 {
-					continue
+		err := aws.Pages(ctx, cloudformation.NewListTypesPaginator(client, in),
+			func(out *cloudformation.ListTypesOutput) error {
+				for _, t := range out.TypeSummaries {
+					name := awssdk.ToString(t.TypeName)
+					if !Matches(pattern, name) || strings.HasSuffix(name, "::MODULE") ||
+						strings.Count(name, "::") != 2 {
+						continue
+					}
+					offers[name] = modules.Offer{Name: name, Doc: awssdk.ToString(t.Description),
+						Table: cfn.TableName(name), Native: Native(name),
+						Publisher: publisher(t, from.visibility), Global: cfn.Global(name)}
 				}
-				offers[name] = modules.Offer{Name: name, Doc: awssdk.ToString(t.Description), Table: cfn.TableName(name), Native: Native(name),
-					Publisher: publisher(t, from.visibility), Global: cfn.Global(name)}
-			}
-			return nil
-		})
+				return nil
+			})
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +149,9 @@ func publisher(t types.TypeSummary, visibility types.Visibility) string {
 
 // client returns the registry of an account; a type is looked up where it is reached.
 func (s *Source) client(ctx context.Context, scope modules.Scope) (*cloudformation.Client, error) {
-	return aws.Client(ctx, s.Clients, scope, func(cfg awssdk.Config) *cloudformation.Client { return cloudformation.NewFromConfig(cfg) })
+	return aws.Client(ctx, s.Clients, scope, func(cfg awssdk.Config) *cloudformation.Client {
+		return cloudformation.NewFromConfig(cfg)
+	})
 }
 
 // Describe implements [modules.Source].
@@ -155,7 +161,8 @@ func (s *Source) Describe(ctx context.Context, scope modules.Scope, name string)
 	if err != nil {
 		return d, err
 	}
-	out, err := client.DescribeType(ctx, &cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: &name})
+	out, err := client.DescribeType(ctx,
+		&cloudformation.DescribeTypeInput{Type: types.RegistryTypeResource, TypeName: &name})
 	if aws.HasCode(err, "TypeNotFoundException") {
 		return d, &modules.Error{Class: modules.Invalid, Code: "TypeNotFoundException", Err: err,
 			Message: fmt.Sprintf("the account has no resource type %s", name)}
@@ -175,7 +182,8 @@ func (s *Source) Describe(ctx context.Context, scope modules.Scope, name string)
 }
 
 // Lay implements [modules.Source].
-func (s *Source) Lay(d *modules.Description, taken func(table string) bool, installed func(name string) modules.Resource) error {
+func (s *Source) Lay(d *modules.Description, taken func(table string) bool,
+	installed func(name string) modules.Resource) error {
 	schema, err := parse(d)
 	if err != nil {
 		return err

@@ -91,7 +91,9 @@ var expected = []string{
 // life takes an object of a type through its life.
 func life(ctx context.Context, source *Source, schema []byte, name string) error {
 	d := modules.Description{Name: name, Schema: string(schema), Revision: 1}
-	if err := source.Lay(&d, func(string) bool { return false }, func(string) modules.Resource { return nil }); err != nil {
+	if err := source.Lay(&d, func(string) bool {
+		return false
+	}, func(string) modules.Resource { return nil }); err != nil {
 		if strings.Contains(err.Error(), "no handlers") {
 			return fail("no handlers to make, read and delete", "%v", err)
 		}
@@ -237,7 +239,8 @@ func has(want, got any) bool {
 }
 
 func (l *lived) list() error {
-	if !l.r.t.Schema.Handlers["list"] || len(l.r.t.Schema.ListBy) > 0 && slices.ContainsFunc(l.r.t.Schema.ListBy, func(p cfn.Parameter) bool { return len(p.Values) == 0 }) {
+	if !l.r.t.Schema.Handlers["list"] || len(l.r.t.Schema.ListBy) > 0 &&
+		slices.ContainsFunc(l.r.t.Schema.ListBy, func(p cfn.Parameter) bool { return len(p.Values) == 0 }) {
 		return nil // what it is listed by has no objects here
 	}
 	var keys []string

@@ -17,8 +17,10 @@ func newAvailabilityZone(c *aws.Clients) *declare.Resource {
 		Doc:     "The availability zones that the account can use. Only read: AWS makes them.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
-			declare.ID("name", "ZoneName", "The zone's name, such as us-east-1a, which may be another zone in another account."),
-			declare.Text("zone_id", "ZoneId", "Its id, such as use1-az1, which is the same in all accounts.").Computed(),
+			declare.ID("name", "ZoneName",
+				"The zone's name, such as us-east-1a, which may be another zone in another account."),
+			declare.Text("zone_id", "ZoneId",
+				"Its id, such as use1-az1, which is the same in all accounts.").Computed(),
 			declare.Text("zone_type", "ZoneType", "availability-zone, local-zone or wavelength-zone.").Computed(),
 			declare.Text("state", "State", "available, information, impaired, unavailable or constrained.").Computed(),
 		},

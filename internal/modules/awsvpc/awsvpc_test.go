@@ -34,7 +34,8 @@ func TestVPCLifecycle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := awstest.Create(ctx, newDHCPOptions(c), permit, awstest.Scope("eu-west-1"), modules.Row{"dhcp_configurations": set}, name)
+		made, err := awstest.Create(ctx, newDHCPOptions(c), permit, awstest.Scope("eu-west-1"),
+			modules.Row{"dhcp_configurations": set}, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +53,8 @@ func TestVPCLifecycle(t *testing.T) {
 			"enable_dns_support":                   {no, yes},
 			"enable_network_address_usage_metrics": {yes, no},
 			"dhcp_options_id":                      options,
-			"tags":                                 {tags(map[string]string{"Name": "b", "more": ""}), tags(map[string]string{"Name": "b"}), modules.Null},
+			"tags": {tags(map[string]string{"Name": "b", "more": ""}),
+				tags(map[string]string{"Name": "b"}), modules.Null},
 		},
 		Calls: map[string]int{"tags": 2}, // CreateTags and DeleteTags
 	})
@@ -63,7 +65,8 @@ func TestSubnetLifecycle(t *testing.T) {
 	c := awstest.Clients(t)
 	scope := awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
-	parent, err := awstest.Create(ctx, newVPC(c), permit, scope, modules.Row{"cidr_block": modules.Text("10.2.0.0/16")}, "parent")
+	parent, err := awstest.Create(ctx, newVPC(c), permit, scope, modules.Row{"cidr_block": modules.Text("10.2.0.0/16")},
+		"parent")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +78,8 @@ func TestSubnetLifecycle(t *testing.T) {
 		Resource: newSubnet(c),
 		Scope:    scope,
 		Want: modules.Row{
-			"vpc_id": parent["vpc_id"], "cidr_block": modules.Text("10.2.3.0/24"), "availability_zone": modules.Text("us-east-1b"),
+			"vpc_id": parent["vpc_id"], "cidr_block": modules.Text("10.2.3.0/24"),
+			"availability_zone":       modules.Text("us-east-1b"),
 			"map_public_ip_on_launch": yes, "tags": modules.Null,
 		},
 		Changes: map[string][]modules.Value{
@@ -161,20 +165,23 @@ func TestPagesAndVanishingVPCs(t *testing.T) {
 			if form["NextToken"] == "two" {
 				next, vpc = "", "vpc-2"
 			}
-			return 200, `<DescribeVpcsResponse><vpcSet><item><vpcId>` + vpc + `</vpcId><cidrBlock>10.0.0.0/16</cidrBlock></item><item><vpcId>vpc-gone</vpcId><cidrBlock>10.0.0.0/16</cidrBlock></item></vpcSet>` + next + `</DescribeVpcsResponse>`
+			return 200, `<DescribeVpcsResponse><vpcSet><item><vpcId>` + vpc +
+				`</vpcId><cidrBlock>10.0.0.0/16</cidrBlock></item><item><vpcId>vpc-gone</vpcId><cidrBlock>10.0.0.0/16</cidrBlock></item></vpcSet>` + next + `</DescribeVpcsResponse>`
 		case "DescribeVpcAttribute":
 			if form["VpcId"] == "vpc-gone" {
 				return 400, `<Response><Errors><Error><Code>InvalidVpcID.NotFound</Code><Message>gone</Message></Error></Errors></Response>`
 			}
-			return 200, `<DescribeVpcAttributeResponse><` + form["Attribute"] + `><value>true</value></` + form["Attribute"] + `></DescribeVpcAttributeResponse>`
+			return 200, `<DescribeVpcAttributeResponse><` + form["Attribute"] + `><value>true</value></` +
+				form["Attribute"] + `></DescribeVpcAttributeResponse>`
 		}
 		return 500, ""
 	}}
 	var ids []string
-	err := awstest.List(t.Context(), newVPC(fake.clients(t)), awstest.Scope("us-east-1"), func(rows []modules.Row) error {
-		ids = append(ids, aws.Column(rows, "vpc_id")...)
-		return nil
-	})
+	err := awstest.List(t.Context(), newVPC(fake.clients(t)), awstest.Scope("us-east-1"),
+		func(rows []modules.Row) error {
+			ids = append(ids, aws.Column(rows, "vpc_id")...)
+			return nil
+		})
 	if err != nil || !slices.Equal(ids, []string{"vpc-1", "vpc-2"}) {
 		t.Errorf("got %v, %v", ids, err)
 	}
@@ -227,7 +234,9 @@ func TestListingFails(t *testing.T) {
 		}
 		return 200, `<DescribeSubnetsResponse><subnetSet/><nextToken>two</nextToken></DescribeSubnetsResponse>`
 	}}
-	err := awstest.List(t.Context(), newSubnet(fake.clients(t)), awstest.Scope("us-east-1"), func([]modules.Row) error { return nil })
+	err := awstest.List(t.Context(), newSubnet(fake.clients(t)), awstest.Scope("us-east-1"), func([]modules.Row) error {
+		return nil
+	})
 	if err == nil || modules.ClassOf(err) != modules.Denied {
 		t.Errorf("got %v", err)
 	}

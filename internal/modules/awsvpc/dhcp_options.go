@@ -18,23 +18,28 @@ import (
 // newDHCPOptions declares the table dhcp_options.
 func newDHCPOptions(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.DhcpOptions]{
-		Name:     "dhcp_options",
-		Doc:      "Sets of DHCP options: what instances are told of name servers, domain and time. A VPC uses one (vpc.dhcp_options_id).",
+		Name: "dhcp_options",
+		Doc: "Sets of DHCP options: what instances are told of name servers, domain and time. A VPC uses one " +
+			"(vpc.dhcp_options_id).",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("dhcp_options_id", "DhcpOptionsId", "The set's id, such as dopt-0a1b2c3d; NULL until it is created."),
-			declare.JSON("dhcp_configurations", "DhcpConfigurations", `The options, such as [{"Key": "domain-name-servers", "Values": [{"Value": "10.2.5.1"}, {"Value": "10.2.5.2"}]}].`).
+			declare.ID("dhcp_options_id", "DhcpOptionsId",
+				"The set's id, such as dopt-0a1b2c3d; NULL until it is created."),
+			declare.JSON("dhcp_configurations", "DhcpConfigurations",
+				`The options, such as [{"Key": "domain-name-servers", "Values": [{"Value": "10.2.5.1"}, {"Value": "10.2.5.2"}]}].`).
 				Required().CreateOnly().Same(sameDHCP).Check("jsonb_typeof(dhcp_configurations) = 'array'").
 				Usual(modules.Text("[]")).As(declare.Codec{Encode: newDHCP}),
-			declare.Bool("is_default", "", "Whether it is the set that AWS has given the region's default VPC.").Computed(),
+			declare.Bool("is_default", "",
+				"Whether it is the set that AWS has given the region's default VPC.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeDhcpOptions),
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Unnamed("CreateDefaultVpc"),
 		),
-		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions", declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
-		Get:  declare.EC2Filter("dhcp-options-id"),
+		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions",
+			declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
+		Get: declare.EC2Filter("dhcp-options-id"),
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.DhcpOptions, rows []modules.Row) error {
 			standard, err := defaultVPC(ctx, s)
 			for _, row := range rows {

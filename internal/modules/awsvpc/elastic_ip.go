@@ -20,22 +20,28 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("allocation_id", "AllocationId", "The allocation's id, such as eipalloc-0a1b2c3d; NULL until it is allocated."),
+			declare.ID("allocation_id", "AllocationId",
+				"The allocation's id, such as eipalloc-0a1b2c3d; NULL until it is allocated."),
 			declare.Text("public_ip", "PublicIp", "The address.").Computed(),
-			declare.Text("association_id", "AssociationId", "The id of its association with what uses it; NULL while nothing does.").Computed(),
+			declare.Text("association_id", "AssociationId",
+				"The id of its association with what uses it; NULL while nothing does.").Computed(),
 			declare.Text("instance_id", "InstanceId", "The instance that uses it.").Computed(),
-			declare.Text("network_interface_id", "NetworkInterfaceId", "The network interface that uses it.").Computed(),
+			declare.Text("network_interface_id", "NetworkInterfaceId",
+				"The network interface that uses it.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeElasticIp),
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
-			modules.Request("allocationId", "AssociateAddress", "CreateNatGateway", "ModifyAddressAttribute", "ResetAddressAttribute"),
+			modules.Request("allocationId", "AssociateAddress", "CreateNatGateway", "ModifyAddressAttribute",
+				"ResetAddressAttribute"),
 			modules.Request("associationId", "DisassociateAddress").In("association_id"),
-			modules.Unnamed("DeleteNatGateway", "AssociateNatGatewayAddress", "DisassociateNatGatewayAddress", "TerminateInstances", "AcceptAddressTransfer"),
+			modules.Unnamed("DeleteNatGateway", "AssociateNatGatewayAddress", "DisassociateNatGatewayAddress",
+				"TerminateInstances", "AcceptAddressTransfer"),
 		),
-		List:   declare.Once(declare.Call((*ec2.Client).DescribeAddresses), "Addresses"),
-		Get:    declare.EC2Filter("allocation-id"),
-		Gone:   func(a *ec2types.Address) bool { return a.AllocationId == nil }, // of EC2-Classic
-		Create: declare.Call((*ec2.Client).AllocateAddress, declare.With(&ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc})),
+		List: declare.Once(declare.Call((*ec2.Client).DescribeAddresses), "Addresses"),
+		Get:  declare.EC2Filter("allocation-id"),
+		Gone: func(a *ec2types.Address) bool { return a.AllocationId == nil }, // of EC2-Classic
+		Create: declare.Call((*ec2.Client).AllocateAddress,
+			declare.With(&ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc})),
 		Delete: declare.Call((*ec2.Client).ReleaseAddress, declare.Failed(inUse)),
 	})
 }
@@ -47,7 +53,8 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 func inUse(_ context.Context, s *declare.Step, err error) error {
 	var e *modules.Error
 	if errors.As(err, &e) && e.Code == "AuthFailure" && !s.Have["association_id"].IsNull() {
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: "the address is still in use: " + e.Message, Err: err}
+		return &modules.Error{Class: modules.Dependency, Code: e.Code, Message: "the address is still in use: " +
+			e.Message, Err: err}
 	}
 	return err
 }

@@ -17,14 +17,19 @@ import (
 func newGatewayEndpoint(c *aws.Clients) *declare.Resource {
 	return newEndpoint(c, ec2types.VpcEndpointTypeGateway, "endpoint_gateway",
 		"Gateway endpoints, through which a VPC reaches S3 or DynamoDB by routes that AWS adds to its route tables.",
-		declare.Texts("route_table_ids", "RouteTableIds", "The ids (rtb-…) of the route tables that get a route to the service.").Unordered().EmptyIsNull())
+		declare.Texts("route_table_ids", "RouteTableIds",
+			"The ids (rtb-…) of the route tables that get a route to the service.").Unordered().EmptyIsNull())
 }
 
 func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 	return newEndpoint(c, ec2types.VpcEndpointTypeInterface, "endpoint_interface",
-		"Interface endpoints, through which a VPC reaches a service by network interfaces in its subnets, which are in endpoint_interface_subnets.",
-		declare.Bool("private_dns_enabled", "PrivateDnsEnabled", "Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"), // left out, it is true
-		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType", "The kind of DNS records it gets; ipv4 if left out.").
+		"Interface endpoints, through which a VPC reaches a service by network interfaces in its subnets, which are "+
+			"in endpoint_interface_subnets.",
+		// left out, it is true
+		declare.Bool("private_dns_enabled", "PrivateDnsEnabled",
+			"Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"),
+		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType",
+			"The kind of DNS records it gets; ipv4 if left out.").
 			OptionalComputed().OneOf("dualstack", "ipv4", "ipv6", "service-defined").As(unlessUnspecified))
 }
 
@@ -41,7 +46,8 @@ var unlessUnspecified = declare.Codec{
 }
 
 // newEndpoint declares one of the tables endpoint_gateway and endpoint_interface.
-func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string, particular ...declare.Column) *declare.Resource {
+func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string,
+	particular ...declare.Column) *declare.Resource {
 	changeable := []string{"policy"}
 	for _, column := range particular {
 		changeable = append(changeable, column.Name)
@@ -52,12 +58,16 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByToken,
 		Columns: append([]declare.Column{
-			declare.ID("vpc_endpoint_id", "VpcEndpointId", "The endpoint's id, such as vpce-0a1b2c3d; NULL until it is created."),
+			declare.ID("vpc_endpoint_id", "VpcEndpointId",
+				"The endpoint's id, such as vpce-0a1b2c3d; NULL until it is created."),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly(),
-			declare.Text("service", "ServiceName", "The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").Required().CreateOnly(),
-			declare.Policy("PolicyDocument", "Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").OptionalComputed(),
+			declare.Text("service", "ServiceName",
+				"The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").Required().CreateOnly(),
+			declare.Policy("PolicyDocument",
+				"Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").OptionalComputed(),
 			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").Computed(),
-			declare.Text("failure_message", "LastError.Message", "The last thing that went wrong with it, such as why it failed.").Computed().Since(4),
+			declare.Text("failure_message", "LastError.Message",
+				"The last thing that went wrong with it, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),
 		}, particular...),
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
@@ -66,11 +76,13 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 		List: endpoints(kind),
 		Get:  declare.Search(), // by no filter for ids: there are few, and moto has none
 		Row: func(_ context.Context, s *declare.Step, e *ec2types.VpcEndpoint, row modules.Row) error {
-			row["service"] = modules.Text(strings.TrimPrefix(awssdk.ToString(e.ServiceName), "com.amazonaws."+s.Scope.Region+"."))
+			row["service"] = modules.Text(strings.TrimPrefix(awssdk.ToString(e.ServiceName),
+				"com.amazonaws."+s.Scope.Region+"."))
 			row["state"] = modules.NonEmpty(strings.ToLower(string(e.State)))
 			return nil
 		},
-		Create: declare.Call((*ec2.Client).CreateVpcEndpoint, declare.With(&ec2.CreateVpcEndpointInput{VpcEndpointType: kind}), declare.Answer("VpcEndpoint"),
+		Create: declare.Call((*ec2.Client).CreateVpcEndpoint,
+			declare.With(&ec2.CreateVpcEndpointInput{VpcEndpointType: kind}), declare.Answer("VpcEndpoint"),
 			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVpcEndpointInput) error {
 				in.ServiceName = awssdk.String(serviceName(s.Scope.Region, s.Want["service"].String()))
 				return nil
@@ -95,19 +107,21 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 // endpoints lists the endpoints of a kind, without those that are listed after
 // their deletion. It asks for those of all kinds: the tables share one listing.
 func endpoints(kind ec2types.VpcEndpointType) *declare.Listing {
-	return declare.Pages(ec2.NewDescribeVpcEndpointsPaginator, "VpcEndpoints", declare.With(&ec2.DescribeVpcEndpointsInput{
-		MaxResults: awssdk.Int32(aws.PageSize),
-	}), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
-		if e.VpcEndpointType != kind || strings.EqualFold(string(e.State), "deleted") {
-			return nil
-		}
-		return []ec2types.VpcEndpoint{e}
-	}))
+	return declare.Pages(ec2.NewDescribeVpcEndpointsPaginator, "VpcEndpoints",
+		declare.With(&ec2.DescribeVpcEndpointsInput{
+			MaxResults: awssdk.Int32(aws.PageSize),
+		}), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
+			if e.VpcEndpointType != kind || strings.EqualFold(string(e.State), "deleted") {
+				return nil
+			}
+			return []ec2types.VpcEndpoint{e}
+		}))
 }
 
 // serviceName returns the full name of a service of AWS's own.
 func serviceName(region, service string) string {
-	if strings.HasPrefix(service, "com.amazonaws.") || strings.HasPrefix(service, "aws.") || strings.HasPrefix(service, "cn.com.") {
+	if strings.HasPrefix(service, "com.amazonaws.") || strings.HasPrefix(service, "aws.") ||
+		strings.HasPrefix(service, "cn.com.") {
 		return service
 	}
 	return "com.amazonaws." + region + "." + service
@@ -121,7 +135,8 @@ func without(list, other []string) []string {
 // deleteEndpoint deletes an endpoint. DeleteVpcEndpoints succeeds as a whole and
 // says of each endpoint why it was not deleted.
 func deleteEndpoint(ctx context.Context, s *declare.Step) error {
-	out, err := declare.ClientOf[*ec2.Client](s).DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{s.Have["vpc_endpoint_id"].String()}})
+	out, err := declare.ClientOf[*ec2.Client](s).DeleteVpcEndpoints(ctx,
+		&ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{s.Have["vpc_endpoint_id"].String()}})
 	if err != nil {
 		return err
 	}
@@ -138,20 +153,25 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Clients: c,
 		Description: &modules.Table{
-			Name:     "endpoint_interface_subnets",
-			Doc:      "The subnets in which interface endpoints have a network interface, one for each availability zone at most.",
+			Name: "endpoint_interface_subnets",
+			Doc: "The subnets in which interface endpoints have a network interface, one for each availability " +
+				"zone at most.",
 			Provider: aws.Provider,
 			Reach:    modules.PerRegion,
 			Creation: modules.ByName,
 			Columns: aws.Regional(
-				modules.Column{Name: "endpoint_interface_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
-					References: &modules.Reference{Table: "endpoint_interface", Key: "vpc_endpoint_id", Part: modules.PartAlong},
-					Doc:        "The endpoint."},
-				modules.Column{Name: "subnet_id", Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true,
+				modules.Column{Name: "endpoint_interface_id", Type: modules.TypeBigint, Required: true, Identity: true,
+					CreateOnly: true,
+					References: &modules.Reference{Table: "endpoint_interface", Key: "vpc_endpoint_id",
+						Part: modules.PartAlong},
+					Doc: "The endpoint."},
+				modules.Column{Name: "subnet_id", Type: modules.TypeBigint, Required: true, Identity: true,
+					CreateOnly: true,
 					References: &modules.Reference{Table: "subnet", Key: "subnet_id"},
 					Doc:        "The subnet."},
 			),
-			EventMappings: modules.EventMappings("ec2.amazonaws.com", modules.Request("vpcEndpointId", "ModifyVpcEndpoint")),
+			EventMappings: modules.EventMappings("ec2.amazonaws.com",
+				modules.Request("vpcEndpointId", "ModifyVpcEndpoint")),
 		},
 		Owner:  "endpoint_interface_id",
 		Member: "subnet_id",
@@ -160,7 +180,8 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 			if err != nil {
 				return err
 			}
-			all, err := declare.Find[ec2types.VpcEndpoint](ctx, declare.Source{Client: client, Memo: asked.Memo}, endpoints(ec2types.VpcEndpointTypeInterface), "")
+			all, err := declare.Find[ec2types.VpcEndpoint](ctx, declare.Source{Client: client, Memo: asked.Memo},
+				endpoints(ec2types.VpcEndpointTypeInterface), "")
 			if err != nil {
 				return err
 			}
@@ -178,7 +199,8 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 				return err
 			}
 			_, err = client.ModifyVpcEndpoint(ctx, &ec2.ModifyVpcEndpointInput{
-				VpcEndpointId: &have.Owner, AddSubnetIds: without(want, have.Members), RemoveSubnetIds: without(have.Members, want),
+				VpcEndpointId: &have.Owner, AddSubnetIds: without(want, have.Members),
+				RemoveSubnetIds: without(have.Members, want),
 			})
 			return err
 		},

@@ -27,7 +27,8 @@ func newInternetGateway(c *aws.Clients) *declare.Resource {
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("internet_gateway_id", "InternetGatewayId", "The gateway's id, such as igw-0a1b2c3d; NULL until it is created."),
+			declare.ID("internet_gateway_id", "InternetGatewayId",
+				"The gateway's id, such as igw-0a1b2c3d; NULL until it is created."),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is attached to. A VPC has one at most."),
 			declare.Bool("is_default", "", "Whether it is attached to the region's default VPC.").Computed(),
 			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it.").Computed(),
@@ -38,7 +39,8 @@ func newInternetGateway(c *aws.Clients) *declare.Resource {
 			modules.Unnamed("CreateDefaultVpc"),
 		),
 		List: declare.Pages(ec2.NewDescribeInternetGatewaysPaginator, "InternetGateways",
-			declare.With(&ec2.DescribeInternetGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}), declare.Convert(attached)),
+			declare.With(&ec2.DescribeInternetGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}),
+			declare.Convert(attached)),
 		Get: declare.EC2Filter("internet-gateway-id"),
 		Rows: func(ctx context.Context, s *declare.Step, gateways []*internetGateway, rows []modules.Row) error {
 			standard, err := defaultVPC(ctx, s)

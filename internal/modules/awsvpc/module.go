@@ -26,9 +26,10 @@ var (
 // Module returns the module aws_vpc, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name:         "aws_vpc",
-		Version:      5,
-		Doc:          "Virtual private clouds (VPC): subnets, routing, gateways, addresses, access control, endpoints and peering.",
+		Name:    "aws_vpc",
+		Version: 5,
+		Doc: "Virtual private clouds (VPC): subnets, routing, gateways, addresses, access control, " +
+			"endpoints and peering.",
 		Dependencies: []string{"aws_account"},
 		Resources: []modules.Resource{
 			newAvailabilityZone(c), newDHCPOptions(c), newVPC(c), newNetworkACL(c), newSubnet(c),

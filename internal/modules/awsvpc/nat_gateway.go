@@ -25,14 +25,20 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByToken,
 		Columns: []declare.Column{
-			declare.ID("nat_gateway_id", "NatGatewayId", "The gateway's id, such as nat-0a1b2c3d; NULL until it is created."),
-			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet it is in; of a public one, a subnet with a route to an internet gateway. Needed to make one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().OptionalComputed(),
-			declare.Text("connectivity_type", "ConnectivityType", "public (to the Internet) or private (to other networks).").
+			declare.ID("nat_gateway_id", "NatGatewayId",
+				"The gateway's id, such as nat-0a1b2c3d; NULL until it is created."),
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id",
+				"The subnet it is in; of a public one, a subnet with a route to an internet gateway. Needed to make "+
+					"one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().OptionalComputed(),
+			declare.Text("connectivity_type", "ConnectivityType",
+				"public (to the Internet) or private (to other networks).").
 				Default("'public'").CreateOnly().OneOf("private", "public"),
-			declare.Ref("elastic_ip_id", "Address.AllocationId", "elastic_ip", "allocation_id", "The address of a public one.").CreateOnly().In("AllocationId"),
+			declare.Ref("elastic_ip_id", "Address.AllocationId", "elastic_ip", "allocation_id",
+				"The address of a public one.").CreateOnly().In("AllocationId"),
 			declare.Text("state", "State", "pending, available, deleting or failed.").Computed(),
 			declare.Text("failure_message", "FailureMessage", "Why it failed.").Computed(),
-			declare.Text("public_ip", "Address.PublicIp", "The address that traffic to the Internet comes from.").Computed(),
+			declare.Text("public_ip", "Address.PublicIp",
+				"The address that traffic to the Internet comes from.").Computed(),
 			declare.Text("private_ip", "Address.PrivateIp", "Its address in the subnet.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeNatgateway),
 		},
@@ -41,12 +47,15 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
-			modules.Request("natGatewayId", "AssignPrivateNatGatewayAddress", "UnassignPrivateNatGatewayAddress", "AssociateNatGatewayAddress", "DisassociateNatGatewayAddress"),
+			modules.Request("natGatewayId", "AssignPrivateNatGatewayAddress", "UnassignPrivateNatGatewayAddress",
+				"AssociateNatGatewayAddress", "DisassociateNatGatewayAddress"),
 		),
 		List: declare.Pages(ec2.NewDescribeNatGatewaysPaginator, "NatGateways",
-			declare.With(&ec2.DescribeNatGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}), declare.Convert(primary)),
-		Get:    declare.EC2Filter("nat-gateway-id"),
-		Gone:   func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted }, // is listed for an hour more
+			declare.With(&ec2.DescribeNatGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}),
+			declare.Convert(primary)),
+		Get: declare.EC2Filter("nat-gateway-id"),
+		// is listed for an hour more
+		Gone:   func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted },
 		Create: declare.Call((*ec2.Client).CreateNatGateway, declare.Answer("NatGateway")),
 		Delete: declare.Call((*ec2.Client).DeleteNatGateway),
 

@@ -22,17 +22,23 @@ import (
 // entries, which are left to the update.
 func newNetworkACL(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.NetworkAcl]{
-		Name:     "network_acl",
-		Doc:      "Network access control lists: what traffic is let into and out of subnets. A subnet uses one (subnet.network_acl_id), its VPC's default one unless told otherwise.",
+		Name: "network_acl",
+		Doc: "Network access control lists: what traffic is let into and out of subnets. A subnet uses one " +
+			"(subnet.network_acl_id), its VPC's default one unless told otherwise.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("network_acl_id", "NetworkAclId", "The list's id, such as acl-0a1b2c3d; NULL until it is created."),
-			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly().Part(modules.PartAlong, "is_default"),
-			declare.JSON("entries", "Entries", `Its entries, a JSON array of objects such as {"RuleNumber": 100, "Egress": false, "RuleAction": "allow", "Protocol": "6", "CidrBlock": "0.0.0.0/0", "PortRange": {"From": 80, "To": 80}}; `+
-				`further members are Ipv6CidrBlock and IcmpTypeCode ({"Code": -1, "Type": -1}). Without the last entries, which deny everything and which every list has.`).
-				EmptyIsNull().Same(sameEntries).Check("jsonb_typeof(entries) = 'array'").As(declare.Codec{Decode: entriesOf}),
-			declare.Bool("is_default", "IsDefault", "Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Computed().Usual(modules.Bool(false)),
+			declare.ID("network_acl_id", "NetworkAclId",
+				"The list's id, such as acl-0a1b2c3d; NULL until it is created."),
+			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id",
+				"The VPC it is of.").Required().CreateOnly().Part(modules.PartAlong, "is_default"),
+			declare.JSON("entries", "Entries",
+				`Its entries, a JSON array of objects such as {"RuleNumber": 100, "Egress": false, "RuleAction": "allow", "Protocol": "6", "CidrBlock": "0.0.0.0/0", "PortRange": {"From": 80, "To": 80}}; `+
+					`further members are Ipv6CidrBlock and IcmpTypeCode ({"Code": -1, "Type": -1}). Without the last entries, which deny everything and which every list has.`).
+				EmptyIsNull().Same(sameEntries).Check("jsonb_typeof(entries) = 'array'").As(
+				declare.Codec{Decode: entriesOf}),
+			declare.Bool("is_default", "IsDefault",
+				"Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Computed().Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeNetworkAcl),
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
@@ -43,18 +49,21 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 		Rows:   withoutOrphans,
 		Create: declare.Call((*ec2.Client).CreateNetworkAcl, declare.Answer("NetworkAcl")),
 		Updates: []declare.Update{declare.By(func(ctx context.Context, s *declare.Step) error {
-			return updateEntries(ctx, declare.ClientOf[*ec2.Client](s), s.Have["network_acl_id"].Ptr(), s.Have["entries"].String(), s.Want["entries"].String())
+			return updateEntries(ctx, declare.ClientOf[*ec2.Client](s), s.Have["network_acl_id"].Ptr(),
+				s.Have["entries"].String(), s.Want["entries"].String())
 		}, "entries")},
 		Delete: declare.Call((*ec2.Client).DeleteNetworkAcl),
 		// AWS itself refuses to delete it.
 		Made: "is_default",
-		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"), Why: "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC",
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_default"),
+			Why:    "it is the VPC's default network ACL, which AWS made by itself and which goes with the VPC",
 			Source: "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteNetworkAcl.html"}},
 	})
 }
 
 func networkACLs() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls", declare.With(&ec2.DescribeNetworkAclsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls",
+		declare.With(&ec2.DescribeNetworkAclsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
 		Looks("association.subnet-id", "Associations[].SubnetId")
 }
 
@@ -69,7 +78,9 @@ func withoutOrphans(ctx context.Context, s *declare.Step, lists []*ec2types.Netw
 	}
 	found, err := declare.Find[ec2types.Vpc](ctx, s.Source(), vpcList(), "vpc-id", vpcs...)
 	for i, l := range lists {
-		if awssdk.ToBool(l.IsDefault) && !slices.ContainsFunc(found, func(v ec2types.Vpc) bool { return awssdk.ToString(v.VpcId) == awssdk.ToString(l.VpcId) }) {
+		if awssdk.ToBool(l.IsDefault) && !slices.ContainsFunc(found, func(v ec2types.Vpc) bool {
+			return awssdk.ToString(v.VpcId) == awssdk.ToString(l.VpcId)
+		}) {
 			rows[i] = nil
 		}
 	}
@@ -217,7 +228,8 @@ func updateEntries(ctx context.Context, client *ec2.Client, id *string, have, wa
 		if slices.ContainsFunc(entries, func(e entry) bool { return o.compare(e) == 0 }) {
 			continue
 		}
-		_, err := client.DeleteNetworkAclEntry(ctx, &ec2.DeleteNetworkAclEntryInput{NetworkAclId: id, RuleNumber: &o.RuleNumber, Egress: &o.Egress})
+		_, err := client.DeleteNetworkAclEntry(ctx,
+			&ec2.DeleteNetworkAclEntryInput{NetworkAclId: id, RuleNumber: &o.RuleNumber, Egress: &o.Egress})
 		if aws.IfExists(err) != nil {
 			return err
 		}

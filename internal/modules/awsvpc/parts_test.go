@@ -29,7 +29,8 @@ func TestAvailabilityZones(t *testing.T) {
 	if len(zones) < 3 || zones[0]["name"] != text("us-east-1a") || zones[0]["zone_id"].IsNull() {
 		t.Errorf("got %v", zones)
 	}
-	some, err := awstest.Get(t.Context(), r, east, []modules.Row{{"name": text("us-east-1b")}, {"name": text("us-east-1y")}})
+	some, err := awstest.Get(t.Context(), r, east,
+		[]modules.Row{{"name": text("us-east-1b")}, {"name": text("us-east-1y")}})
 	if err != nil || len(some) != 1 {
 		t.Errorf("got %v, %v", some, err)
 	}
@@ -43,8 +44,9 @@ func TestDHCPOptionsLifecycle(t *testing.T) {
 		Tagless:  true,
 		Scope:    east,
 		Want: modules.Row{
-			"dhcp_configurations": document(t, `[{"Key":"domain-name-servers","Values":[{"Value":"10.2.5.1"},{"Value":"10.2.5.2"}]},{"Key":"domain-name","Values":[{"Value":"example.com"}]}]`),
-			"tags":                tags(map[string]string{"env": "test"}),
+			"dhcp_configurations": document(t,
+				`[{"Key":"domain-name-servers","Values":[{"Value":"10.2.5.1"},{"Value":"10.2.5.2"}]},{"Key":"domain-name","Values":[{"Value":"example.com"}]}]`),
+			"tags": tags(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{"tags": {tags(map[string]string{"a": "1"}), modules.Null}},
 		Calls:   map[string]int{"tags": 2},
@@ -76,11 +78,13 @@ func TestNetworkACLLifecycle(t *testing.T) {
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newNetworkACL(c),
 		Scope:    east,
-		Want:     modules.Row{"vpc_id": v["vpc_id"], "entries": document(t, `[`+web+`]`), "tags": tags(map[string]string{"env": "test"})},
+		Want: modules.Row{"vpc_id": v["vpc_id"], "entries": document(t, `[`+web+`]`),
+			"tags": tags(map[string]string{"env": "test"})},
 		Changes: map[string][]modules.Value{
 			"entries": {
 				document(t, `[{"RuleNumber":110,"Egress":true,"RuleAction":"ALLOW","Protocol":"TCP","PortRange":{"From":1,"To":2},"Ipv6CidrBlock":"::/0"},`+web+`]`),
-				document(t, `[`+strings.ReplaceAll(web, "80", "81")+`,{"RuleNumber":110,"Egress":true,"RuleAction":"deny","Protocol":"-1","CidrBlock":"10.0.0.0/8"}]`),
+				document(t, `[`+strings.ReplaceAll(web, "80", "81")+
+					`,{"RuleNumber":110,"Egress":true,"RuleAction":"deny","Protocol":"-1","CidrBlock":"10.0.0.0/8"}]`),
 				modules.Null,
 			},
 			"tags": {tags(map[string]string{"a": "1"}), modules.Null},
@@ -104,7 +108,8 @@ func TestPeeringConnectionLifecycle(t *testing.T) {
 			c := awstest.Clients(t)
 			a, _ := network(t, c, "10.1.0.0/16", "10.1.1.0/24")
 			ctx, permit := t.Context(), awstest.Permit()
-			b, err := awstest.Create(ctx, newVPC(c), permit, awstest.Scope(region), modules.Row{"cidr_block": text("10.2.0.0/16")}, "b")
+			b, err := awstest.Create(ctx, newVPC(c), permit, awstest.Scope(region),
+				modules.Row{"cidr_block": text("10.2.0.0/16")}, "b")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,8 +117,9 @@ func TestPeeringConnectionLifecycle(t *testing.T) {
 				Resource: newPeering(c),
 				Scope:    east,
 				Want: modules.Row{
-					"requester_id": a["vpc_id"], "accepter_id": b["vpc_id"], "accepter_region": text(region), "accepted": yes,
-					"tags": tags(map[string]string{"env": "test"}),
+					"requester_id": a["vpc_id"], "accepter_id": b["vpc_id"], "accepter_region": text(region),
+					"accepted": yes,
+					"tags":     tags(map[string]string{"env": "test"}),
 				},
 				Elsewhere: []string{"accepted"}, // accepted it stays
 				Changes:   map[string][]modules.Value{"tags": {tags(map[string]string{"a": "1"}), modules.Null}},
@@ -140,9 +146,11 @@ func TestGatewayEndpointLifecycle(t *testing.T) {
 			"tags": tags(map[string]string{"env": "test"}),
 		},
 		Changes: map[string][]modules.Value{
-			"route_table_ids": {modules.Strings([]string{b, a}), modules.Strings([]string{b}), modules.Strings([]string{a})},
-			"policy":          {document(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:GetObject"],"Resource":"*"}]}`)},
-			"tags":            {tags(map[string]string{"a": "1"}), modules.Null},
+			"route_table_ids": {modules.Strings([]string{b, a}), modules.Strings([]string{b}),
+				modules.Strings([]string{a})},
+			"policy": {document(t,
+				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":"*","Action":["s3:GetObject"],"Resource":"*"}]}`)},
+			"tags": {tags(map[string]string{"a": "1"}), modules.Null},
 		},
 		Calls: map[string]int{"tags": 2},
 	})
@@ -200,7 +208,8 @@ func TestUnspecifiedRecords(t *testing.T) {
 	for told, want := range map[ec2types.DnsRecordIpType]modules.Value{
 		"not-specified": modules.Null, ec2types.DnsRecordIpTypeIpv4: modules.Text("ipv4"), "": modules.Null,
 	} {
-		endpoint := ec2types.VpcEndpoint{VpcEndpointType: ec2types.VpcEndpointTypeInterface, DnsOptions: &ec2types.DnsOptions{DnsRecordIpType: told}}
+		endpoint := ec2types.VpcEndpoint{VpcEndpointType: ec2types.VpcEndpointTypeInterface,
+			DnsOptions: &ec2types.DnsOptions{DnsRecordIpType: told}}
 		row, err := declare.RowOf(t.Context(), newInterfaceEndpoint(aws.New(aws.Options{})), endpoint)
 		if err != nil || row["dns_name_record_type"] != want {
 			t.Errorf("%q is %v, %v", told, row["dns_name_record_type"], err)
@@ -212,9 +221,12 @@ func TestUnspecifiedRecords(t *testing.T) {
 func TestEndpointStates(t *testing.T) {
 	r := newGatewayEndpoint(aws.New(aws.Options{}))
 	for state, want := range map[ec2types.State]string{
-		"Pending": "forming", "pending": "forming", "PendingAcceptance": "", "Available": "", "Deleting": "going", "deleting": "going", "Failed": "no such service", "Rejected": "", "Expired": "",
+		"Pending": "forming", "pending": "forming", "PendingAcceptance": "", "Available": "", "Deleting": "going",
+		"deleting": "going", "Failed": "no such service", "Rejected": "", "Expired": "",
 	} {
-		row, err := declare.RowOf(t.Context(), r, ec2types.VpcEndpoint{VpcEndpointId: awssdk.String("vpce-1"), State: state, LastError: &ec2types.LastError{Message: awssdk.String("no such service")}})
+		row, err := declare.RowOf(t.Context(), r,
+			ec2types.VpcEndpoint{VpcEndpointId: awssdk.String("vpce-1"), State: state,
+				LastError: &ec2types.LastError{Message: awssdk.String("no such service")}})
 		got := awstest.Failed(r, row)
 		if awstest.Phase(r, row) == modules.Forming {
 			got += "forming"
@@ -235,9 +247,10 @@ func TestFailedPeeringConnection(t *testing.T) {
 	r, scope := newPeering(f.clients(t)), awstest.Scope("us-east-1")
 	ctx, permit := t.Context(), awstest.Permit()
 	row, err := declare.RowOf(ctx, r, ec2types.VpcPeeringConnection{
-		VpcPeeringConnectionId: awssdk.String("pcx-1"), RequesterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{Region: awssdk.String("us-east-1")},
-		AccepterVpcInfo: &ec2types.VpcPeeringConnectionVpcInfo{},
-		Status:          &ec2types.VpcPeeringConnectionStateReason{Code: ec2types.VpcPeeringConnectionStateReasonCodeFailed, Message: awssdk.String("overlapping CIDR range")},
+		VpcPeeringConnectionId: awssdk.String("pcx-1"),
+		RequesterVpcInfo:       &ec2types.VpcPeeringConnectionVpcInfo{Region: awssdk.String("us-east-1")},
+		AccepterVpcInfo:        &ec2types.VpcPeeringConnectionVpcInfo{},
+		Status:                 &ec2types.VpcPeeringConnectionStateReason{Code: ec2types.VpcPeeringConnectionStateReasonCodeFailed, Message: awssdk.String("overlapping CIDR range")},
 	})
 	if err != nil || awstest.Failed(r, row) != "overlapping CIDR range" || awstest.Phase(r, row) == modules.Going {
 		t.Fatalf("got %v, %v", row, err)
@@ -257,11 +270,16 @@ func TestSameEntries(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{`"Protocol":"-1","CidrBlock":"10.0.0.7/8","PortRange":{"From":0,"To":65535}`, `"Protocol":"all","CidrBlock":"10.0.0.0/8"`, true},
-		{`"Protocol":"50","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":2}`, `"Protocol":"50","CidrBlock":"10.0.0.0/8"`, true},
-		{`"Protocol":"tcp","Ipv6CidrBlock":"2001:db8:0::1/64","PortRange":{"From":1,"To":2}`, `"Protocol":"6","Ipv6CidrBlock":"2001:db8::/64","PortRange":{"From":1,"To":2}`, true},
-		{`"Protocol":"icmp","CidrBlock":"10.0.0.0/8","IcmpTypeCode":{"Code":-1,"Type":-1}`, `"Protocol":"1","CidrBlock":"10.0.0.0/8","IcmpTypeCode":{"Code":-1,"Type":-1},"PortRange":{"From":0,"To":0}`, true},
-		{`"Protocol":"tcp","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":2}`, `"Protocol":"6","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":3}`, false},
+		{`"Protocol":"-1","CidrBlock":"10.0.0.7/8","PortRange":{"From":0,"To":65535}`,
+			`"Protocol":"all","CidrBlock":"10.0.0.0/8"`, true},
+		{`"Protocol":"50","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":2}`,
+			`"Protocol":"50","CidrBlock":"10.0.0.0/8"`, true},
+		{`"Protocol":"tcp","Ipv6CidrBlock":"2001:db8:0::1/64","PortRange":{"From":1,"To":2}`,
+			`"Protocol":"6","Ipv6CidrBlock":"2001:db8::/64","PortRange":{"From":1,"To":2}`, true},
+		{`"Protocol":"icmp","CidrBlock":"10.0.0.0/8","IcmpTypeCode":{"Code":-1,"Type":-1}`,
+			`"Protocol":"1","CidrBlock":"10.0.0.0/8","IcmpTypeCode":{"Code":-1,"Type":-1},"PortRange":{"From":0,"To":0}`, true},
+		{`"Protocol":"tcp","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":2}`,
+			`"Protocol":"6","CidrBlock":"10.0.0.0/8","PortRange":{"From":1,"To":3}`, false},
 		{`"Protocol":"-1","CidrBlock":"10.0.0.0/8"`, `"Protocol":"-1","CidrBlock":"10.0.0.0/9"`, false},
 	} {
 		if sameEntries(entry(c.a), entry(c.b)) != c.same {

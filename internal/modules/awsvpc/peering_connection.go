@@ -20,24 +20,37 @@ func newPeering(c *aws.Clients) *declare.Resource {
 		return declare.Text(name, "AccepterVpcInfo."+member, doc).CreateOnly().OptionalComputed().In(in)
 	}
 	return declare.New(c, declare.Table[ec2types.VpcPeeringConnection]{
-		Name:     "peering_connection",
-		Doc:      "Peering connections between two VPCs, which may be of several regions and accounts. Traffic needs routes at both ends besides.",
+		Name: "peering_connection",
+		Doc: "Peering connections between two VPCs, which may be of several regions and accounts. Traffic needs " +
+			"routes at both ends besides.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("peering_connection_id", "VpcPeeringConnectionId", "The connection's id, such as pcx-0a1b2c3d; NULL until it is created."),
-			declare.Ref("requester_id", "RequesterVpcInfo.VpcId", "vpc", "vpc_id", "The VPC that asks for the connection, of the same region. NULL only where another account asks.").
+			declare.ID("peering_connection_id", "VpcPeeringConnectionId",
+				"The connection's id, such as pcx-0a1b2c3d; NULL until it is created."),
+			declare.Ref("requester_id", "RequesterVpcInfo.VpcId", "vpc", "vpc_id",
+				"The VPC that asks for the connection, of the same region. NULL only where another account asks.").
 				CreateOnly().In("VpcId"),
-			declare.Ref("accepter_id", "AccepterVpcInfo.VpcId", "vpc", "vpc_id", "The VPC that is asked. NULL where it has no record: see accepter_vpc_id.").
+			declare.Ref("accepter_id", "AccepterVpcInfo.VpcId", "vpc", "vpc_id",
+				"The VPC that is asked. NULL where it has no record: see accepter_vpc_id.").
 				CreateOnly().OptionalComputed().AnyScope(),
-			accepter("accepter_vpc_id", "VpcId", "PeerVpcId", "The id of the VPC that is asked, for a VPC without a record here; that of accepter_id if left out."),
-			accepter("accepter_region", "Region", "PeerRegion", "The region of the VPC that is asked; the same if left out."),
-			accepter("accepter_owner_id", "OwnerId", "PeerOwnerId", "The twelve digits of the account that is asked; the same if left out.").Check(`accepter_owner_id ~ '^\d{12}$'`),
-			declare.Text("requester_owner_id", "RequesterVpcInfo.OwnerId", "The twelve digits of the account that asks.").Computed(),
-			declare.Bool("accepted", "Status.Code", "Whether the connection has been accepted. true accepts it, which takes the account that is asked; it cannot be taken back.").
+			accepter("accepter_vpc_id", "VpcId", "PeerVpcId",
+				"The id of the VPC that is asked, for a VPC without a record here; that of accepter_id if left out."),
+			accepter("accepter_region", "Region", "PeerRegion",
+				"The region of the VPC that is asked; the same if left out."),
+			accepter("accepter_owner_id", "OwnerId", "PeerOwnerId",
+				"The twelve digits of the account that is asked; the same if left out.").Check(
+				`accepter_owner_id ~ '^\d{12}$'`),
+			declare.Text("requester_owner_id", "RequesterVpcInfo.OwnerId",
+				"The twelve digits of the account that asks.").Computed(),
+			declare.Bool("accepted", "Status.Code",
+				"Whether the connection has been accepted. true accepts it, which takes the account that is asked; "+
+					"it cannot be taken back.").
 				Default("true").As(declare.Is("active", "provisioning")),
-			declare.Text("state", "Status.Code", "initiating-request, pending-acceptance, provisioning, active, deleting or failed.").Computed(),
-			declare.Text("state_message", "Status.Message", "What AWS says about that state, such as why it failed.").Computed().Since(4),
+			declare.Text("state", "Status.Code",
+				"initiating-request, pending-acceptance, provisioning, active, deleting or failed.").Computed(),
+			declare.Text("state_message", "Status.Message",
+				"What AWS says about that state, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcPeeringConnection),
 		},
 		Checks: []string{"accepter_id IS NOT NULL OR accepter_vpc_id IS NOT NULL"},
@@ -45,15 +58,18 @@ func newPeering(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
-			modules.Request("vpcPeeringConnectionId", "AcceptVpcPeeringConnection", "RejectVpcPeeringConnection", "ModifyVpcPeeringConnectionOptions"),
+			modules.Request("vpcPeeringConnectionId", "AcceptVpcPeeringConnection", "RejectVpcPeeringConnection",
+				"ModifyVpcPeeringConnectionOptions"),
 		),
 		List: declare.Pages(ec2.NewDescribeVpcPeeringConnectionsPaginator, "VpcPeeringConnections",
 			declare.With(&ec2.DescribeVpcPeeringConnectionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
 		Get:  declare.EC2Filter("vpc-peering-connection-id"),
 		Gone: noPeering,
-		Rows: func(_ context.Context, s *declare.Step, connections []*ec2types.VpcPeeringConnection, rows []modules.Row) error {
+		Rows: func(_ context.Context, s *declare.Step, connections []*ec2types.VpcPeeringConnection,
+			rows []modules.Row) error {
 			for i, p := range connections {
-				if rows[i]["requester_owner_id"] == rows[i]["accepter_owner_id"] && awssdk.ToString(p.RequesterVpcInfo.Region) != s.Scope.Region {
+				if rows[i]["requester_owner_id"] == rows[i]["accepter_owner_id"] &&
+					awssdk.ToString(p.RequesterVpcInfo.Region) != s.Scope.Region {
 					rows[i] = nil // the account's own, listed where it was asked for
 				}
 			}
@@ -71,8 +87,9 @@ func newPeering(c *aws.Clients) *declare.Resource {
 		DeleteBy: reject,
 		Going:    declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeDeleting)),
 		// pending-acceptance waits for an account.
-		Forming: declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeInitiatingRequest), string(ec2types.VpcPeeringConnectionStateReasonCodeProvisioning)),
-		Failed:  failed.Because("state_message"),
+		Forming: declare.In("state", string(ec2types.VpcPeeringConnectionStateReasonCodeInitiatingRequest),
+			string(ec2types.VpcPeeringConnectionStateReasonCodeProvisioning)),
+		Failed: failed.Because("state_message"),
 	})
 }
 
@@ -88,7 +105,8 @@ func noPeering(p *ec2types.VpcPeeringConnection) bool {
 		return true
 	}
 	switch p.Status.Code {
-	case ec2types.VpcPeeringConnectionStateReasonCodeDeleted, ec2types.VpcPeeringConnectionStateReasonCodeRejected, ec2types.VpcPeeringConnectionStateReasonCodeExpired:
+	case ec2types.VpcPeeringConnectionStateReasonCodeDeleted, ec2types.VpcPeeringConnectionStateReasonCodeRejected,
+		ec2types.VpcPeeringConnectionStateReasonCodeExpired:
 		return true
 	}
 	return false
@@ -96,20 +114,24 @@ func noPeering(p *ec2types.VpcPeeringConnection) bool {
 
 func accept(ctx context.Context, s *declare.Step) error {
 	if !s.Want["accepted"].Bool() {
-		return &modules.Error{Class: modules.Invalid, Code: "Accepted", Message: "a connection that has been accepted can only be deleted"}
+		return &modules.Error{Class: modules.Invalid, Code: "Accepted",
+			Message: "a connection that has been accepted can only be deleted"}
 	}
 	me, err := s.Clients.AccountID(ctx, s.Scope)
 	if err != nil {
 		return err
 	}
 	if owner := s.Have["accepter_owner_id"].String(); owner != me {
-		return &modules.Error{Class: modules.Dependency, Code: "Accepted", Message: "waits for account " + owner + " to accept it"}
+		return &modules.Error{Class: modules.Dependency, Code: "Accepted", Message: "waits for account " + owner +
+			" to accept it"}
 	}
-	client, err := s.Clients.EC2(ctx, modules.Scope{Account: s.Scope.Account, Region: s.Have["accepter_region"].String()})
+	client, err := s.Clients.EC2(ctx,
+		modules.Scope{Account: s.Scope.Account, Region: s.Have["accepter_region"].String()})
 	if err != nil {
 		return err
 	}
-	_, err = client.AcceptVpcPeeringConnection(ctx, &ec2.AcceptVpcPeeringConnectionInput{VpcPeeringConnectionId: s.Have["peering_connection_id"].Ptr()})
+	_, err = client.AcceptVpcPeeringConnection(ctx,
+		&ec2.AcceptVpcPeeringConnectionInput{VpcPeeringConnectionId: s.Have["peering_connection_id"].Ptr()})
 	return err
 }
 
@@ -120,15 +142,17 @@ func reject(ctx context.Context, s *declare.Step) error {
 	if failed.Holds(have) {
 		return nil
 	}
-	if have["state"].String() == string(ec2types.VpcPeeringConnectionStateReasonCodePendingAcceptance) && have["requester_owner_id"] != have["accepter_owner_id"] {
+	if have["state"].String() == string(ec2types.VpcPeeringConnectionStateReasonCodePendingAcceptance) &&
+		have["requester_owner_id"] != have["accepter_owner_id"] {
 		me, err := s.Clients.AccountID(ctx, s.Scope)
 		if err != nil {
 			return err
 		}
 		if have["accepter_owner_id"].String() == me {
-			_, err := declare.ClientOf[*ec2.Client](s).RejectVpcPeeringConnection(ctx, &ec2.RejectVpcPeeringConnectionInput{
-				VpcPeeringConnectionId: have["peering_connection_id"].Ptr(),
-			})
+			_, err := declare.ClientOf[*ec2.Client](s).RejectVpcPeeringConnection(ctx,
+				&ec2.RejectVpcPeeringConnectionInput{
+					VpcPeeringConnectionId: have["peering_connection_id"].Ptr(),
+				})
 			return err
 		}
 	}

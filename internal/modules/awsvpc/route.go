@@ -26,7 +26,8 @@ type route struct {
 
 // targets are the columns that say where a route goes to.
 var targets = []string{
-	"internet_gateway_id", "nat_gateway_id", "vpc_peering_connection_id", "gateway_id", "egress_only_internet_gateway_id", "instance_id",
+	"internet_gateway_id", "nat_gateway_id", "vpc_peering_connection_id", "gateway_id",
+	"egress_only_internet_gateway_id", "instance_id",
 	"network_interface_id", "transit_gateway_id", "local_gateway_id", "carrier_gateway_id", "core_network_arn",
 }
 
@@ -38,20 +39,30 @@ func newRoute(c *aws.Clients) *declare.Resource {
 		return declare.Text(name, member, doc).OptionalComputed()
 	}
 	return declare.New(c, declare.Table[route]{
-		Name:    "route",
-		Doc:     "Routes of route tables: which traffic goes where. Each has one target, which is set in one of the columns for targets.",
+		Name: "route",
+		Doc: "Routes of route tables: which traffic goes where. Each has one target, which is set in one of the " +
+			"columns for targets.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Ref("route_table_id", "RouteTableId", "route_table", "route_table_id", "The route table it is of.").
 				Required().Identity().CreateOnly().Part(modules.PartAlong, ""),
-			declare.Name("destination", "Destination", "Where the traffic is going: an IPv4 or IPv6 network, such as 0.0.0.0/0, or a prefix list's id, such as pl-0a1b2c3d.").
-				Check("CASE WHEN destination LIKE 'pl-%' THEN true WHEN destination ~ '^[0-9a-f:.]+/[0-9]{1,3}$' THEN destination::cidr::text = destination ELSE false END"),
-			declare.Ref("internet_gateway_id", "InternetGatewayId", "internet_gateway", "internet_gateway_id", "Target: an internet gateway. (In IaSQL it was in gateway_id.)").
+			declare.Name("destination", "Destination",
+				"Where the traffic is going: an IPv4 or IPv6 network, such as 0.0.0.0/0, or a prefix list's id, such "+
+					"as pl-0a1b2c3d.").
+				Check("CASE WHEN destination LIKE 'pl-%' THEN true WHEN destination ~ '^[0-9a-f:.]+/[0-9]{1,3}$' " +
+					"THEN destination::cidr::text = destination ELSE false END"),
+			declare.Ref("internet_gateway_id", "InternetGatewayId", "internet_gateway", "internet_gateway_id",
+				"Target: an internet gateway. (In IaSQL it was in gateway_id.)").
 				OptionalComputed().In("GatewayId"),
-			declare.Ref("nat_gateway_id", "NatGatewayId", "nat_gateway", "nat_gateway_id", "Target: a NAT gateway. (In IaSQL a text.)").OptionalComputed(),
-			declare.Ref("vpc_peering_connection_id", "VpcPeeringConnectionId", "peering_connection", "peering_connection_id", "Target: a peering connection, which may be of another region: that of the VPC that asked for it. (In IaSQL a text.)").OptionalComputed().AnyScope(),
-			to("gateway_id", "GatewayId", "Target: another gateway by its id: a virtual private gateway (vgw-…), a VPC endpoint (vpce-…), or local."),
-			to("egress_only_internet_gateway_id", "EgressOnlyInternetGatewayId", "Target: an egress-only internet gateway, for IPv6."),
+			declare.Ref("nat_gateway_id", "NatGatewayId", "nat_gateway", "nat_gateway_id",
+				"Target: a NAT gateway. (In IaSQL a text.)").OptionalComputed(),
+			declare.Ref("vpc_peering_connection_id", "VpcPeeringConnectionId", "peering_connection",
+				"peering_connection_id", "Target: a peering connection, which may be of another region: that of the "+
+					"VPC that asked for it. (In IaSQL a text.)").OptionalComputed().AnyScope(),
+			to("gateway_id", "GatewayId", "Target: another gateway by its id: a virtual private gateway (vgw-…), a "+
+				"VPC endpoint (vpce-…), or local."),
+			to("egress_only_internet_gateway_id", "EgressOnlyInternetGatewayId",
+				"Target: an egress-only internet gateway, for IPv6."),
 			to("instance_id", "InstanceId", "Target: an instance with one network interface."),
 			to("network_interface_id", "NetworkInterfaceId", "Target: a network interface."),
 			to("transit_gateway_id", "TransitGatewayId", "Target: a transit gateway."),
@@ -60,7 +71,8 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			to("core_network_arn", "CoreNetworkArn", "Target: a core network."),
 			declare.Text("instance_owner_id", "InstanceOwnerId", "The account that owns the instance.").Computed(),
 			declare.Text("state", "State", "active, or blackhole if the target is gone.").Computed(),
-			declare.Text("origin", "Origin", "Who made it: CreateRouteTable (local routes), CreateRoute, or EnableVgwRoutePropagation.").Computed(),
+			declare.Text("origin", "Origin",
+				"Who made it: CreateRouteTable (local routes), CreateRoute, or EnableVgwRoutePropagation.").Computed(),
 			declare.Bool("is_default", "", "Whether it is the default VPC's route to the Internet.").Computed(),
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
@@ -70,32 +82,36 @@ func newRoute(c *aws.Clients) *declare.Resource {
 		List: routeTables(declare.Expand(routesOf)),
 		Get:  declare.EC2Filter("route-table-id").Of("route_table_id"),
 		Rows: ofDefaultVPC,
-		Create: declare.Call((*ec2.Client).CreateRoute, declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateRouteInput) error {
-			into(s.Want, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
-			if strings.HasPrefix(awssdk.ToString(in.GatewayId), "vpce-") {
-				in.GatewayId, in.VpcEndpointId = nil, in.GatewayId
-			}
-			return nil
-		})),
-		Updates: []declare.Update{
-			declare.By(oneTarget, targets...),
-			declare.Modify(declare.Call((*ec2.Client).ReplaceRoute, declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.ReplaceRouteInput) error {
-				into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
-				switch gateway := awssdk.ToString(in.GatewayId); {
-				case gateway == local:
-					in.GatewayId, in.LocalTarget = nil, awssdk.Bool(true)
-				case strings.HasPrefix(gateway, "vpce-"):
+		Create: declare.Call((*ec2.Client).CreateRoute,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateRouteInput) error {
+				into(s.Want, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
+				if strings.HasPrefix(awssdk.ToString(in.GatewayId), "vpce-") {
 					in.GatewayId, in.VpcEndpointId = nil, in.GatewayId
 				}
 				return nil
-			})), targets...),
+			})),
+		Updates: []declare.Update{
+			declare.By(oneTarget, targets...),
+			declare.Modify(declare.Call((*ec2.Client).ReplaceRoute,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.ReplaceRouteInput) error {
+					into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
+					switch gateway := awssdk.ToString(in.GatewayId); {
+					case gateway == local:
+						in.GatewayId, in.LocalTarget = nil, awssdk.Bool(true)
+					case strings.HasPrefix(gateway, "vpce-"):
+						in.GatewayId, in.VpcEndpointId = nil, in.GatewayId
+					}
+					return nil
+				})), targets...),
 		},
-		Delete: declare.Call((*ec2.Client).DeleteRoute, declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.DeleteRouteInput) error {
-			into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
-			return nil
-		})),
+		Delete: declare.Call((*ec2.Client).DeleteRoute,
+			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.DeleteRouteInput) error {
+				into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
+				return nil
+			})),
 		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return have["gateway_id"].String() == local },
-			Why: "it is the local route, which goes with the route table", Source: "https://docs.aws.amazon.com/vpc/latest/userguide/RouteTables.html"}},
+			Why:    "it is the local route, which goes with the route table",
+			Source: "https://docs.aws.amazon.com/vpc/latest/userguide/RouteTables.html"}},
 		Protected: keepRoute,
 	})
 }
@@ -166,7 +182,8 @@ func oneTarget(_ context.Context, s *declare.Step) error {
 		}
 	}
 	if set != 1 {
-		return &modules.Error{Class: modules.Invalid, Code: "Target", Message: "a route has one target: set the new one, and the old one to NULL if you like"}
+		return &modules.Error{Class: modules.Invalid, Code: "Target",
+			Message: "a route has one target: set the new one, and the old one to NULL if you like"}
 	}
 	return nil
 }

@@ -25,16 +25,22 @@ func routeTables(of ...declare.Option) *declare.Listing {
 // the update.
 func newRouteTable(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.RouteTable]{
-		Name:     "route_table",
-		Doc:      "Route tables: where a VPC's traffic goes. Their routes are in route, their subnets in route_table_association.",
+		Name: "route_table",
+		Doc: "Route tables: where a VPC's traffic goes. Their routes are in route, their subnets in " +
+			"route_table_association.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
-			declare.ID("route_table_id", "RouteTableId", "The route table's id, such as rtb-0a1b2c3d; NULL until it is created."),
-			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly().Part(modules.PartAlong, "is_main"),
-			declare.Bool("is_main", "", "Whether it is the VPC's main route table: of all subnets without an association. A VPC always has one, which goes with it; set another's to true to change it. (IaSQL had it in route_table_association.)").
+			declare.ID("route_table_id", "RouteTableId",
+				"The route table's id, such as rtb-0a1b2c3d; NULL until it is created."),
+			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id",
+				"The VPC it is of.").Required().CreateOnly().Part(modules.PartAlong, "is_main"),
+			declare.Bool("is_main", "", "Whether it is the VPC's main route table: of all subnets without an "+
+				"association. A VPC always has one, which goes with it; set another's to true to change it. (IaSQL "+
+				"had it in route_table_association.)").
 				Default("false"),
-			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
+			declare.Text("owner_id", "OwnerId",
+				"The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeRouteTable),
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
@@ -52,7 +58,8 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 		Delete:  declare.Call((*ec2.Client).DeleteRouteTable), // with its routes
 		// AWS itself refuses to delete it.
 		Made: "is_main",
-		Refuses: []declare.Refusal{{When: declare.IsTrue("is_main"), Why: "it is the VPC's main route table, which goes with the VPC",
+		Refuses: []declare.Refusal{{When: declare.IsTrue("is_main"),
+			Why:    "it is the VPC's main route table, which goes with the VPC",
 			Source: "https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DeleteRouteTable.html"}},
 	})
 }
@@ -72,7 +79,8 @@ func mainAssociation(t ec2types.RouteTable) *string {
 // is always one, so that a table stops being the main one when another starts.
 func setMain(ctx context.Context, s *declare.Step) error {
 	client := declare.ClientOf[*ec2.Client](s)
-	tables, err := declare.Find[ec2types.RouteTable](ctx, declare.Source{Client: client}, routeTables(), "vpc-id", s.Have["vpc_id"].String())
+	tables, err := declare.Find[ec2types.RouteTable](ctx, declare.Source{Client: client}, routeTables(), "vpc-id",
+		s.Have["vpc_id"].String())
 	if err != nil {
 		return err
 	}

@@ -26,14 +26,19 @@ func newAssociation(c *aws.Clients) *declare.Resource {
 			"(IaSQL listed main associations too: they are route_table.is_main.)",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
-			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id", "The subnet, which goes on using the main route table when the association is deleted.").
+			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id",
+				"The subnet, which goes on using the main route table when the association is deleted.").
 				Required().Identity().CreateOnly().Part(modules.PartFirst, ""),
-			declare.Ref("route_table_id", "RouteTableId", "route_table", "route_table_id", "The route table it uses, of the same VPC.").Required(),
+			declare.Ref("route_table_id", "RouteTableId", "route_table", "route_table_id",
+				"The route table it uses, of the same VPC.").Required(),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC of both.").Computed(),
-			declare.Text("route_table_association_id", "RouteTableAssociationId", "The association's id, such as rtbassoc-0a1b2c3d; another after every change of the route table.").
+			declare.Text("route_table_association_id", "RouteTableAssociationId",
+				"The association's id, such as rtbassoc-0a1b2c3d; another after every change of the route table.").
 				Computed().Key().In("AssociationId"),
-			declare.Text("state", "AssociationState.State", "associating, associated, disassociating or failed.").Computed().Since(4),
-			declare.Text("state_message", "AssociationState.StatusMessage", "Why it is in that state, if AWS says so.").Computed().Since(4),
+			declare.Text("state", "AssociationState.State",
+				"associating, associated, disassociating or failed.").Computed().Since(4),
+			declare.Text("state_message", "AssociationState.StatusMessage",
+				"Why it is in that state, if AWS says so.").Computed().Since(4),
 		},
 		List:    routeTables(declare.Expand(associationsOf)),
 		Get:     declare.EC2Filter("association.subnet-id"),
@@ -51,7 +56,8 @@ func newAssociation(c *aws.Clients) *declare.Resource {
 func associationsOf(t ec2types.RouteTable) []association {
 	var all []association
 	for _, a := range t.Associations {
-		gone := a.AssociationState != nil && a.AssociationState.State == ec2types.RouteTableAssociationStateCodeDisassociated
+		gone := a.AssociationState != nil &&
+			a.AssociationState.State == ec2types.RouteTableAssociationStateCodeDisassociated
 		if a.SubnetId != nil && !gone {
 			a.RouteTableId = t.RouteTableId
 			all = append(all, association{a, t.VpcId})

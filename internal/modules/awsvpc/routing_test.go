@@ -45,7 +45,8 @@ func all(t *testing.T, r modules.Resource) []modules.Row {
 func network(t *testing.T, c *aws.Clients, cidr, part string) (v, s modules.Row) {
 	t.Helper()
 	v = build(t, newVPC(c), modules.Row{"cidr_block": text(cidr)})
-	s = build(t, newSubnet(c), modules.Row{"vpc_id": v["vpc_id"], "cidr_block": text(part), "availability_zone": text("us-east-1a")})
+	s = build(t, newSubnet(c), modules.Row{"vpc_id": v["vpc_id"], "cidr_block": text(part),
+		"availability_zone": text("us-east-1a")})
 	return v, s
 }
 
@@ -58,7 +59,8 @@ func stays(t *testing.T, r interface {
 	t.Helper()
 	journal := &awstest.Journal{}
 	err := awstest.Delete(context.Background(), r, awstest.PermitBy(journal), east, have)
-	if calls, _ := journal.Take(); modules.ClassOf(err) != modules.Invalid || err == nil || len(calls) > 0 || r.Protected(have) == "" {
+	if calls, _ := journal.Take(); modules.ClassOf(err) != modules.Invalid || err == nil || len(calls) > 0 ||
+		r.Protected(have) == "" {
 		t.Errorf("%s: delete of %v: %v, with the calls %v", r.Table().Name, have, err, calls)
 	}
 }
@@ -158,26 +160,32 @@ func TestRouteLifecycle(t *testing.T) {
 	gateways := newInternetGateway(c)
 	a, b := build(t, gateways, modules.Row{"vpc_id": v["vpc_id"]}), build(t, gateways, modules.Row{})
 	address := build(t, newElasticIP(c), modules.Row{})
-	nat := build(t, newNATGateway(c), modules.Row{"subnet_id": s["subnet_id"], "elastic_ip_id": address["allocation_id"], "connectivity_type": text("public")})
+	nat := build(t, newNATGateway(c),
+		modules.Row{"subnet_id": s["subnet_id"], "elastic_ip_id": address["allocation_id"],
+			"connectivity_type": text("public")})
 	// moto takes an IPv6 destination for IPv4 and wants it nowhere else.
 	awstest.Lifecycle(t, awstest.Case{
 		Resource: newRoute(c),
 		Scope:    east,
-		Want:     modules.Row{"route_table_id": table["route_table_id"], "destination": text("0.0.0.0/0"), "internet_gateway_id": a["internet_gateway_id"]},
-		Changes:  map[string][]modules.Value{"internet_gateway_id": {b["internet_gateway_id"]}},
-		Elsewhere: []string{"nat_gateway_id", "vpc_peering_connection_id", "gateway_id", "egress_only_internet_gateway_id", "instance_id",
+		Want: modules.Row{"route_table_id": table["route_table_id"], "destination": text("0.0.0.0/0"),
+			"internet_gateway_id": a["internet_gateway_id"]},
+		Changes: map[string][]modules.Value{"internet_gateway_id": {b["internet_gateway_id"]}},
+		Elsewhere: []string{"nat_gateway_id", "vpc_peering_connection_id", "gateway_id",
+			"egress_only_internet_gateway_id", "instance_id",
 			"network_interface_id", "transit_gateway_id", "local_gateway_id", "carrier_gateway_id", "core_network_arn"},
 	})
 
 	// From one kind of target to another, and back.
 	routes := newRoute(c)
 	ctx, permit := t.Context(), awstest.Permit()
-	have := build(t, routes, modules.Row{"route_table_id": table["route_table_id"], "destination": text("192.0.2.0/24"), "internet_gateway_id": a["internet_gateway_id"]})
+	have := build(t, routes, modules.Row{"route_table_id": table["route_table_id"], "destination": text("192.0.2.0/24"),
+		"internet_gateway_id": a["internet_gateway_id"]})
 	for _, change := range []struct{ column, value modules.Value }{
 		{text("nat_gateway_id"), nat["nat_gateway_id"]}, {text("internet_gateway_id"), b["internet_gateway_id"]},
 	} {
 		want := modules.Row{change.column.String(): change.value}
-		if err := awstest.Update(ctx, routes, permit, east, have, want, []string{"internet_gateway_id", "nat_gateway_id"}); err != nil {
+		if err := awstest.Update(ctx, routes, permit, east, have, want,
+			[]string{"internet_gateway_id", "nat_gateway_id"}); err != nil {
 			t.Fatal(err)
 		}
 		rows, err := awstest.Get(ctx, routes, east, []modules.Row{have})
@@ -219,7 +227,8 @@ func TestDefaultRoutingStays(t *testing.T) {
 	for _, row := range all(t, gateways) {
 		stays(t, gateways, row)
 	}
-	build(t, newRoute(c), modules.Row{"route_table_id": main["route_table_id"], "destination": text("0.0.0.0/0"), "internet_gateway_id": gateway["internet_gateway_id"]})
+	build(t, newRoute(c), modules.Row{"route_table_id": main["route_table_id"], "destination": text("0.0.0.0/0"),
+		"internet_gateway_id": gateway["internet_gateway_id"]})
 	rows := all(t, newRoute(c))
 	if len(rows) != 2 {
 		t.Errorf("routes: %v", rows)
@@ -270,8 +279,10 @@ func TestNATGatewayLifecycle(t *testing.T) {
 func TestRegionalNATGateway(t *testing.T) {
 	t.Parallel()
 	r := newNATGateway(aws.New(aws.Options{}))
-	row, err := declare.RowOf(t.Context(), r, primary(ec2types.NatGateway{NatGatewayId: awssdk.String("nat-1"), VpcId: awssdk.String("vpc-1")}))
-	if c := r.Table().Column("subnet_id"); err != nil || !row["subnet_id"].IsNull() || c.Required || !c.OptionalComputed {
+	row, err := declare.RowOf(t.Context(), r,
+		primary(ec2types.NatGateway{NatGatewayId: awssdk.String("nat-1"), VpcId: awssdk.String("vpc-1")}))
+	if c := r.Table().Column("subnet_id"); err != nil || !row["subnet_id"].IsNull() || c.Required ||
+		!c.OptionalComputed {
 		t.Errorf("the row is %v, %v, and the column %+v", row, err, c)
 	}
 }
@@ -280,9 +291,11 @@ func TestRegionalNATGateway(t *testing.T) {
 func TestFailedNATGateway(t *testing.T) {
 	r := newNATGateway(aws.New(aws.Options{}))
 	row, err := declare.RowOf(t.Context(), r, primary(ec2types.NatGateway{
-		NatGatewayId: awssdk.String("nat-1"), State: ec2types.NatGatewayStateFailed, FailureMessage: awssdk.String("Network vpc-1 has no Internet gateway attached"),
+		NatGatewayId: awssdk.String("nat-1"), State: ec2types.NatGatewayStateFailed,
+		FailureMessage: awssdk.String("Network vpc-1 has no Internet gateway attached"),
 	}))
-	if err != nil || awstest.Failed(r, row) != "Network vpc-1 has no Internet gateway attached" || awstest.Phase(r, row) == modules.Going || awstest.Phase(r, row) == modules.Forming {
+	if err != nil || awstest.Failed(r, row) != "Network vpc-1 has no Internet gateway attached" ||
+		awstest.Phase(r, row) == modules.Going || awstest.Phase(r, row) == modules.Forming {
 		t.Errorf("got %v, %v", row, err)
 	}
 }

@@ -15,9 +15,11 @@ func newVPC(c *aws.Clients) *declare.Resource {
 	// DescribeVpcAttribute reads, and ModifyVpcAttribute changes, "only one
 	// attribute at a time", of one VPC, says the page of each.
 	attribute := func(name string, member ec2types.VpcAttributeName, path, def, doc string) declare.Column {
-		// Those of a new VPC: "DNS attributes in your VPC" and "Network Address Usage for your VPC", Amazon VPC User Guide.
+		// Those of a new VPC: "DNS attributes in your VPC" and "Network Address Usage for your VPC", Amazon VPC User
+		// Guide.
 		return declare.Bool(name, path+".Value", doc).Default(def).Born(modules.Bool(def == "true")).
-			From(declare.Call((*ec2.Client).DescribeVpcAttribute, declare.With(&ec2.DescribeVpcAttributeInput{Attribute: member}), declare.Proves()))
+			From(declare.Call((*ec2.Client).DescribeVpcAttribute,
+				declare.With(&ec2.DescribeVpcAttributeInput{Attribute: member}), declare.Proves()))
 	}
 	attributes := declare.Call((*ec2.Client).ModifyVpcAttribute)
 	return declare.New(c, declare.Table[ec2types.Vpc]{
@@ -27,17 +29,23 @@ func newVPC(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("vpc_id", "VpcId", "The VPC's id, such as vpc-0a1b2c3d; NULL until it is created."),
-			declare.CIDR("cidr_block", "CidrBlock", "Its IPv4 network, from /16 to /28, such as 10.0.0.0/16.").Required().CreateOnly().
+			declare.CIDR("cidr_block", "CidrBlock",
+				"Its IPv4 network, from /16 to /28, such as 10.0.0.0/16.").Required().CreateOnly().
 				Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
 			declare.Text("state", "State", "pending, available or deleting.").Computed(),
-			declare.Bool("is_default", "IsDefault", "Whether it is the region's default VPC, which AWS makes by itself.").Computed().Usual(modules.Bool(false)),
-			attribute("enable_dns_hostnames", ec2types.VpcAttributeNameEnableDnsHostnames, "EnableDnsHostnames", "false",
+			declare.Bool("is_default", "IsDefault",
+				"Whether it is the region's default VPC, which AWS makes by itself.").Computed().Usual(
+				modules.Bool(false)),
+			attribute("enable_dns_hostnames", ec2types.VpcAttributeNameEnableDnsHostnames,
+				"EnableDnsHostnames", "false",
 				"Whether instances with public addresses get public DNS names; needs enable_dns_support."),
 			attribute("enable_dns_support", ec2types.VpcAttributeNameEnableDnsSupport, "EnableDnsSupport", "true",
 				"Whether Amazon's DNS server answers inside the VPC. Default true, as in AWS (IaSQL's was false)."),
-			attribute("enable_network_address_usage_metrics", ec2types.VpcAttributeNameEnableNetworkAddressUsageMetrics, "EnableNetworkAddressUsageMetrics", "false",
+			attribute("enable_network_address_usage_metrics", ec2types.VpcAttributeNameEnableNetworkAddressUsageMetrics,
+				"EnableNetworkAddressUsageMetrics", "false",
 				"Whether CloudWatch gets metrics of the network addresses in use."),
-			declare.Ref("dhcp_options_id", "DhcpOptionsId", "dhcp_options", "dhcp_options_id", "The DHCP options its instances are told; AWS's own if left out.").
+			declare.Ref("dhcp_options_id", "DhcpOptionsId", "dhcp_options", "dhcp_options_id",
+				"The DHCP options its instances are told; AWS's own if left out.").
 				OptionalComputed().Since(2).As(noDefault),
 			declare.EC2Tags(ec2types.ResourceTypeVpc),
 		},
@@ -67,7 +75,8 @@ func newVPC(c *aws.Clients) *declare.Resource {
 // vpcList lists the VPCs. EC2 takes no page size together with ids, but does with
 // filters.
 func vpcList() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs",
+		declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
 		Looks("vpc-id", "VpcId").Looks("is-default", "IsDefault")
 }
 

@@ -49,7 +49,8 @@ func scan() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{fset: token.NewFileSet(), uses: map[types.Object]map[types.Object]bool{}, operations: map[types.Object]map[string]bool{}}
+	p := &program{fset: token.NewFileSet(), uses: map[types.Object]map[types.Object]bool{},
+		operations: map[types.Object]map[string]bool{}}
 	p.importer = importer.ForCompiler(p.fset, "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
 			return nil, fmt.Errorf("no export data of %s", path)
@@ -99,7 +100,8 @@ type listed struct {
 // list returns package aws, package declare and those of the modules, and where the compiler has
 // put the types of all packages that they import.
 func list() (packages []listed, exports map[string]string, err error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", shared, declares, modules+"/...")
+	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", shared, declares,
+		modules+"/...")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -137,7 +139,8 @@ type program struct {
 	importer   types.Importer
 	uses       map[types.Object]map[types.Object]bool // by declared object: what of these packages it refers to
 	operations map[types.Object]map[string]bool       // by declared object: the operations that it calls
-	shared     map[string]types.Object                // functions and methods of packages aws and declare by their full names
+	// functions and methods of packages aws and declare by their full names
+	shared map[string]types.Object
 }
 
 // check reads a package, and returns its module's name, if it has one.
@@ -150,7 +153,8 @@ func (p *program) check(pkg listed) (checked *types.Package, module string, err 
 		}
 		files = append(files, file)
 	}
-	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Types: map[ast.Expr]types.TypeAndValue{}}
 	config := types.Config{Importer: p.importer}
 	if checked, err = config.Check(pkg.ImportPath, p.fset, files, info); err != nil {
 		return nil, "", err

@@ -169,8 +169,10 @@ func (p *player) loaded(on side, s *decide.Subject) string {
 }
 
 func (p *player) state(on side, t *modules.Table, st *decide.State) string {
-	return fmt.Sprintf("%s message=%q code=%q review=%v attempts=%d due=%v failed_at=#%s identity=%s replacing=%v resolution=%q unconfirmed=%d going=%v",
-		st.Name, st.Message, st.Code, st.Review, st.Attempts, st.Due, p.audit.spell(on, st.FailedAt), p.row(on, t, st.Identity),
+	return fmt.Sprintf("%s message=%q code=%q review=%v attempts=%d due=%v failed_at=#%s identity=%s replacing=%v "+
+		"resolution=%q unconfirmed=%d going=%v",
+		st.Name, st.Message, st.Code, st.Review, st.Attempts, st.Due, p.audit.spell(on, st.FailedAt),
+		p.row(on, t, st.Identity),
 		st.Replacing, st.Resolution, st.Unconfirmed, st.SeenGoing)
 }
 
@@ -195,21 +197,24 @@ func (p *player) matched(on side, t *modules.Table, m store.Match) string {
 		by[i] = p.ofTable(t.Name).spell(on, id)
 	}
 	slices.Sort(by)
-	return fmt.Sprintf("%s pending=%v remembered=%v by %v deposed=%v staged=%v", text, m.Pending, m.Remembered, by, m.Deposed, m.Batch != 0)
+	return fmt.Sprintf("%s pending=%v remembered=%v by %v deposed=%v staged=%v", text, m.Pending, m.Remembered, by,
+		m.Deposed, m.Batch != 0)
 }
 
 func (p *player) columns(on side, table string, columns map[string]decide.ValueChange) string {
 	t := tableOf(table)
 	parts := make([]string, 0, len(columns))
 	for name, c := range columns {
-		parts = append(parts, fmt.Sprintf("%s: %s to %s named %s", name, p.value(on, t, name, c.From), p.value(on, t, name, c.To), plainRow(modules.Row{"": c.Named})))
+		parts = append(parts, fmt.Sprintf("%s: %s to %s named %s", name, p.value(on, t, name, c.From),
+			p.value(on, t, name, c.To), plainRow(modules.Row{"": c.Named})))
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "; ")
 }
 
 func (p *player) intent(on side, i decide.Intent) string {
-	return fmt.Sprintf("%s %s in %s key=%q token=%q up_to=#%s replaces=%v expired=%v result=%q {%s}", i.Kind, p.ref(on, i.Record), i.Scope, i.Key, i.Token,
+	return fmt.Sprintf("%s %s in %s key=%q token=%q up_to=#%s replaces=%v expired=%v result=%q {%s}", i.Kind,
+		p.ref(on, i.Record), i.Scope, i.Key, i.Token,
 		p.audit.spell(on, i.UpTo), i.Replaces, i.Expired, i.Result, p.columns(on, i.Record.Table, i.Columns))
 }
 
@@ -236,7 +241,8 @@ func (p *player) entry(on side, id int64) string {
 func (p *player) conflict(on side, c simulate.ConflictRow) string {
 	t := tableOf(c.Record.Table)
 	return fmt.Sprintf("%s.%s database=%s cloud=%s base=%s #%s %q", p.ref(on, c.Record), c.Column,
-		p.value(on, t, c.Column, c.Database), p.value(on, t, c.Column, c.Cloud), p.value(on, t, c.Column, c.Base), p.audit.spell(on, c.Audit), c.Resolved)
+		p.value(on, t, c.Column, c.Database), p.value(on, t, c.Column, c.Cloud), p.value(on, t, c.Column, c.Base),
+		p.audit.spell(on, c.Audit), c.Resolved)
 }
 
 // policy spells what a cycle learns of settings and modes. The rules are asked
@@ -249,7 +255,8 @@ func (p *player) policy(on side, s store.Settings) string {
 			imported = append(imported, t.Name)
 		}
 	}
-	fmt.Fprintf(&b, "hold=%v ask=%v deletes=%+v window=%s staleness=%s imported=%v", s.HoldConflicts, s.AskDrift, s.Deletes, s.ConsistencyWindow, s.MaxStaleness, imported)
+	fmt.Fprintf(&b, "hold=%v ask=%v deletes=%+v window=%s staleness=%s imported=%v", s.HoldConflicts, s.AskDrift,
+		s.Deletes, s.ConsistencyWindow, s.MaxStaleness, imported)
 	for _, t := range simulate.Tables() {
 		for _, id := range append([]int64{0}, p.known(t.Name)...) {
 			named := id

@@ -32,7 +32,8 @@ func (p *player) tell(rng *rand.Rand) {
 func namers(t *modules.Table) []*modules.Column {
 	var list []*modules.Column
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Identity || c.References != nil && c.Name != modules.ColumnAccount && c.Name != modules.ColumnRegion {
+		if c := &t.Columns[i]; c.Identity || c.References != nil && c.Name != modules.ColumnAccount &&
+			c.Name != modules.ColumnRegion {
 			list = append(list, c)
 		}
 	}

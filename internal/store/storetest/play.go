@@ -44,7 +44,8 @@ func Run(t *testing.T, open func(testing.TB) Store) {
 		steps += len(script)
 	}
 	took := time.Since(begun).Seconds()
-	t.Logf("%d scripts of %d steps in %.1f s: %.0f scripts, %.0f steps a second", *scripts, steps, took, float64(*scripts)/took, float64(steps)/took)
+	t.Logf("%d scripts of %d steps in %.1f s: %.0f scripts, %.0f steps a second", *scripts, steps, took,
+		float64(*scripts)/took, float64(steps)/took)
 }
 
 // Difference is a step to which the two stores give different answers.
@@ -58,7 +59,8 @@ type Difference struct {
 // Error returns the script, what it did, and both answers.
 func (d *Difference) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the stores differ in: %s\nmodel:   %s\nsubject: %s\nafter\n%s\nthe script:\n", d.What, d.Model, d.Subject, d.History)
+	fmt.Fprintf(&b, "the stores differ in: %s\nmodel:   %s\nsubject: %s\nafter\n%s\nthe script:\n", d.What, d.Model,
+		d.Subject, d.History)
 	for _, s := range d.Script {
 		fmt.Fprintf(&b, "\t%s,\n", s)
 	}
@@ -81,7 +83,8 @@ func Play(ctx context.Context, openModel, openSubject func() Store, script []Ste
 		case cannot:
 			err = fmt.Errorf("%w\nafter\n%s", r.error, p.history.String())
 		default:
-			d = &Difference{Script: script[:min(at+1, len(script))], What: "panic", Subject: fmt.Sprintf("%v\n%s", r, debug.Stack()), History: p.history.String()}
+			d = &Difference{Script: script[:min(at+1, len(script))], What: "panic",
+				Subject: fmt.Sprintf("%v\n%s", r, debug.Stack()), History: p.history.String()}
 		}
 	}()
 	for ; at < len(script); at++ {

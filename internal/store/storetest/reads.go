@@ -263,7 +263,9 @@ func (p *player) remembered(rng *rand.Rand, table string, most int) []pair[*deci
 		return nil
 	}
 	if chance(rng, 0.15) {
-		from = slices.DeleteFunc(slices.Clone(p.seen), func(s pair[*decide.Subject]) bool { return table != "" && s.m.Table.Name != table })
+		from = slices.DeleteFunc(slices.Clone(p.seen), func(s pair[*decide.Subject]) bool {
+			return table != "" && s.m.Table.Name != table
+		})
 	}
 	var list []pair[*decide.Subject]
 	for range 1 + rng.IntN(most) {
@@ -301,7 +303,9 @@ func (p *player) foundLately(rng *rand.Rand) {
 	m, merr := p.m.Found(p.ctx, t, ids)
 	s, serr := p.s.Found(p.ctx, t, theirs)
 	if p.errs(merr, serr) {
-		p.compare("found", list(m, true, func(id int64) string { return p.ref(model, decide.RecordRef{Table: t.Name, ID: id}) }),
+		p.compare("found", list(m, true, func(id int64) string {
+			return p.ref(model, decide.RecordRef{Table: t.Name, ID: id})
+		}),
 			list(s, true, func(id int64) string { return p.ref(subject, decide.RecordRef{Table: t.Name, ID: id}) }))
 	}
 }
@@ -361,7 +365,8 @@ func (p *player) toDatabase(rng *rand.Rand) {
 	scope := p.scope(rng, t)
 	var rows []modules.Row
 	for range 1 + rng.IntN(3) {
-		row := modules.Row{modules.ColumnAccount: modules.Text(scope.Account), modules.ColumnRegion: modules.Text(scope.Region)}
+		row := modules.Row{modules.ColumnAccount: modules.Text(scope.Account),
+			modules.ColumnRegion: modules.Text(scope.Region)}
 		row[t.Identity()[0]] = p.key(rng, t)
 		for i := range t.Columns {
 			if c := &t.Columns[i]; c.References != nil && chance(rng, 0.8) {

@@ -83,7 +83,8 @@ func (f *flawed) RollbackBatch(ctx context.Context, slot int) (bool, error) {
 	return f.Store.RollbackBatch(ctx, slot)
 }
 
-func (f *flawed) Match(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]store.Match, error) {
+func (f *flawed) Match(ctx context.Context, t *modules.Table, s modules.Scope,
+	rows []modules.Row) ([]store.Match, error) {
 	if f.match != nil {
 		return f.match(ctx, t, s, rows)
 	}
@@ -168,7 +169,8 @@ func TestFindsDefects(t *testing.T) {
 		},
 		"Begin asks for the mode of the record where columns count": func(f *flawed) {
 			f.begin = func(ctx context.Context, l store.Lease, c decide.Intent) (int64, error) {
-				if s, err := f.Settings(ctx, l.Account); err == nil && c.Kind == decide.OpUpdate && s.Rules.Of(c.Record.Table, c.Record.ID, "") == modes.Track {
+				if s, err := f.Settings(ctx, l.Account); err == nil && c.Kind == decide.OpUpdate &&
+					s.Rules.Of(c.Record.Table, c.Record.ID, "") == modes.Track {
 					return 0, store.ErrRefused
 				}
 				return f.Store.Begin(ctx, l, c)
@@ -254,7 +256,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Due leaves out the states": func(f *flawed) {
-			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef,
+				[]*decide.Subject, error) {
 				refs, deposed, err := f.Store.Due(ctx, account, batch)
 				return slices.DeleteFunc(refs, func(r decide.RecordRef) bool {
 					s, _ := f.Store.Load(ctx, tableOf(r.Table), []int64{r.ID})
@@ -263,7 +266,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Due knows no batches": func(f *flawed) {
-			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef,
+				[]*decide.Subject, error) {
 				_, deposed, err := f.Store.Due(ctx, account, batch)
 				var all []decide.RecordRef
 				for b := range int64(9) {
@@ -315,7 +319,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Match misses a pending deletion": func(f *flawed) {
-			f.match = func(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]store.Match, error) {
+			f.match = func(ctx context.Context, t *modules.Table, s modules.Scope,
+				rows []modules.Row) ([]store.Match, error) {
 				found, err := f.Store.Match(ctx, t, s, rows)
 				for i := range found {
 					found[i].Pending = found[i].Pending && found[i].Record != nil
@@ -324,7 +329,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Match misses what a state names": func(f *flawed) {
-			f.match = func(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]store.Match, error) {
+			f.match = func(ctx context.Context, t *modules.Table, s modules.Scope,
+				rows []modules.Row) ([]store.Match, error) {
 				found, err := f.Store.Match(ctx, t, s, rows)
 				for i := range found {
 					found[i].Remembered = found[i].Remembered && found[i].Record != nil
@@ -333,7 +339,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Match does not look at the region": func(f *flawed) {
-			f.match = func(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) ([]store.Match, error) {
+			f.match = func(ctx context.Context, t *modules.Table, s modules.Scope,
+				rows []modules.Row) ([]store.Match, error) {
 				if t.Reach == modules.PerRegion {
 					s.Region = simulate.Regions()[0]
 				}
@@ -409,7 +416,8 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Due makes no deposed object wait": func(f *flawed) {
-			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef, []*decide.Subject, error) {
+			f.due = func(ctx context.Context, account string, batch int64) ([]decide.RecordRef,
+				[]*decide.Subject, error) {
 				refs, deposed, err := f.Store.Due(ctx, account, batch)
 				for _, s := range deposed {
 					s.State.Due = true

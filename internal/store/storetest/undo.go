@@ -26,7 +26,8 @@ func RunUndo(t *testing.T, open func(testing.TB) Store) {
 	lease, err := s.Take(ctx)
 	must("take the lease", true, err)
 	row := func(id modules.Value) modules.Row {
-		return modules.Row{modules.ColumnAccount: modules.Text(simulate.Account), "job_id": id, "image": modules.Text("i"), "spec": modules.Text("a")}
+		return modules.Row{modules.ColumnAccount: modules.Text(simulate.Account), "job_id": id,
+			"image": modules.Text("i"), "spec": modules.Text("a")}
 	}
 	made, ok, err := s.Insert(ctx, 0, job.Name, 0, row(modules.Null))
 	must("insert what is created", ok, err)
@@ -45,7 +46,9 @@ func RunUndo(t *testing.T, open func(testing.TB) Store) {
 
 	loaded, err := s.Load(ctx, job, []int64{made})
 	must("load", len(loaded) == 1, err)
-	pulled, err := s.Pull(ctx, lease, []store.Pull{{Subject: loaded[0], Action: decide.UpdateRecord, Row: modules.Row{"job_id": modules.Text("job-1")}}})
+	pulled, err := s.Pull(ctx, lease,
+		[]store.Pull{{Subject: loaded[0], Action: decide.UpdateRecord,
+			Row: modules.Row{"job_id": modules.Text("job-1")}}})
 	must("pull the identity", len(pulled) == 1 && pulled[0].Applied, err)
 
 	ok, err = s.RevertBatch(ctx, 1)

@@ -309,7 +309,8 @@ func (p *player) protect(rng *rand.Rand) {
 
 func (p *player) set(rng *rand.Rand) {
 	setting := pick(rng, [][2]string{
-		{"conflict_policy", "hold"}, {"conflict_policy", "push"}, {"conflict_policy", "never"}, {"drift", "ask"}, {"drift", "pull"}, {"drift", "never"}, {"max_deletes", "3"}, {"max_deletes", "-1"},
+		{"conflict_policy", "hold"}, {"conflict_policy", "push"}, {"conflict_policy", "never"}, {"drift", "ask"},
+		{"drift", "pull"}, {"drift", "never"}, {"max_deletes", "3"}, {"max_deletes", "-1"},
 		{"max_delete_ratio", "0.25"}, {"max_delete_ratio", "2"}, {"delete_ratio_floor", "1"},
 	})
 	p.does("UPDATE iasql_settings %s = %s", setting[0], setting[1])

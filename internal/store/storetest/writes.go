@@ -20,8 +20,10 @@ func (p *player) begin(rng *rand.Rand) {
 	l, what := p.lease(rng)
 	t := pick(rng, simulate.Tables())
 	c := decide.Intent{
-		Call: modules.Call{Service: "Sim", Action: "Do"}, Record: decide.RecordRef{Table: t.Name}, Scope: p.scope(rng, t),
-		Kind: pick(rng, []decide.OpKind{decide.OpCreate, decide.OpCreate, decide.OpUpdate, decide.OpDelete}), Replaces: chance(rng, 0.4),
+		Call: modules.Call{Service: "Sim", Action: "Do"}, Record: decide.RecordRef{Table: t.Name},
+		Scope:    p.scope(rng, t),
+		Kind:     pick(rng, []decide.OpKind{decide.OpCreate, decide.OpCreate, decide.OpUpdate, decide.OpDelete}),
+		Replaces: chance(rng, 0.4),
 	}
 	c.Scope.Account = simulate.Account
 	if known := p.known(t.Name); len(known) > 0 && chance(rng, 0.85) {
@@ -132,7 +134,8 @@ func (p *player) end(rng *rand.Rand, recovery bool) {
 func (p *player) outcome(rng *rand.Rand, recovery bool, e entry) (m, s store.Outcome) {
 	t, record := tableOf(e.intent.Record.Table), e.intent.Record
 	m, s = store.Outcome{Intent: e.intent}, store.Outcome{Intent: p.intentToSubject(e.intent)}
-	m.Result = pick(rng, []decide.Result{decide.ResultOK, decide.ResultOK, decide.ResultOK, decide.ResultFailed, decide.ResultUnknown, decide.ResultAbandoned})
+	m.Result = pick(rng, []decide.Result{decide.ResultOK, decide.ResultOK, decide.ResultOK, decide.ResultFailed,
+		decide.ResultUnknown, decide.ResultAbandoned})
 	s.Result = m.Result
 	m.IDs, s.IDs = []int64{e.id.m}, []int64{e.id.s}
 	if chance(rng, 0.05) {
@@ -168,7 +171,8 @@ func (p *player) outcome(rng *rand.Rand, recovery bool, e entry) (m, s store.Out
 	if m.Subject.RecordID != 0 && chance(rng, 0.6) {
 		m.State, s.State = p.newState(rng, m.Subject)
 	}
-	p.says("entries %v (%s) of %s: %s replaces=%v by name=%v object=%s predecessor=%s state=%s", m.IDs, m.Kind, p.ref(model, m.Subject.Ref()), m.Result, m.Replaces,
+	p.says("entries %v (%s) of %s: %s replaces=%v by name=%v object=%s predecessor=%s state=%s", m.IDs, m.Kind,
+		p.ref(model, m.Subject.Ref()), m.Result, m.Replaces,
 		m.ByName, p.row(model, t, m.Object), p.row(model, t, m.Subject.Object), p.spellState(t, m.State))
 	return m, s
 }
@@ -202,9 +206,12 @@ func (p *player) object(rng *rand.Rand, t *modules.Table, scope modules.Scope) m
 // newState makes what is to be remembered of a record.
 func (p *player) newState(rng *rand.Rand, s *decide.Subject) (m, theirs *decide.State) {
 	m = &decide.State{
-		Name: pick(rng, []decide.StateName{decide.StateCreating, decide.StateUpdatingFailed, decide.StateReplacing, decide.StateRemoving, decide.StateConflict, decide.StateConflict, decide.StateWaiting}),
-		Code: pick(rng, []string{"", "transient", "invalid", "delete_guard"}), Message: pick(rng, []string{"", "it said no"}), Review: chance(rng, 0.4), Attempts: rng.IntN(4),
-		Backoff: pick(rng, backoffs), Due: chance(rng, 0.5), Binding: decide.Binding{Replacing: chance(rng, 0.2), Unconfirmed: rng.IntN(3), SeenGoing: chance(rng, 0.2)},
+		Name: pick(rng, []decide.StateName{decide.StateCreating, decide.StateUpdatingFailed, decide.StateReplacing,
+			decide.StateRemoving, decide.StateConflict, decide.StateConflict, decide.StateWaiting}),
+		Code:    pick(rng, []string{"", "transient", "invalid", "delete_guard"}),
+		Message: pick(rng, []string{"", "it said no"}), Review: chance(rng, 0.4), Attempts: rng.IntN(4),
+		Backoff: pick(rng, backoffs), Due: chance(rng, 0.5),
+		Binding: decide.Binding{Replacing: chance(rng, 0.2), Unconfirmed: rng.IntN(3), SeenGoing: chance(rng, 0.2)},
 	}
 	if chance(rng, 0.5) {
 		m.FailedAt = s.Change.Latest()
@@ -222,10 +229,12 @@ func (p *player) newConflicts(rng *rand.Rand, s *decide.Subject) (list []decide.
 	for chance(rng, 0.3) && len(list) < 2 {
 		c := decide.Conflict{Open: chance(rng, 0.6)}
 		c.PulledAnyway = !c.Open && chance(rng, 0.5)
-		if col := &s.Table.Columns[rng.IntN(len(s.Table.Columns))]; col.References == nil && !col.WriteOnly && !col.Computed &&
+		if col := &s.Table.Columns[rng.IntN(len(s.Table.Columns))]; col.References == nil && !col.WriteOnly &&
+			!col.Computed &&
 			col.Name != modules.ColumnAccount && col.Name != modules.ColumnRegion {
 			c.Column = col.Name
-			c.Database, c.Cloud, c.Base = simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100))
+			c.Database, c.Cloud, c.Base = simulate.Value(col.Name, rng.IntN(100)),
+				simulate.Value(col.Name, rng.IntN(100)), simulate.Value(col.Name, rng.IntN(100))
 		}
 		list = append(list, c)
 	}
@@ -245,7 +254,8 @@ func (p *player) pull(rng *rand.Rand) {
 	add := func(x pair[*decide.Subject], pull store.Pull) {
 		pull.Subject = x.m
 		m = append(m, pull)
-		p.says("%s %s as loaded: %s settle=%v %d conflicts", pull.Action, p.loaded(model, x.m), p.row(model, t, pull.Row), pull.Settle, len(pull.Conflicts))
+		p.says("%s %s as loaded: %s settle=%v %d conflicts", pull.Action, p.loaded(model, x.m),
+			p.row(model, t, pull.Row), pull.Settle, len(pull.Conflicts))
 		pull.Subject, pull.Row = x.s, p.toSubject(t, pull.Row)
 		s = append(s, pull)
 	}
@@ -370,7 +380,8 @@ func (p *player) settle(rng *rand.Rand) {
 		default:
 			st.Forget = true
 		}
-		p.says("%s settle=%v forget=%v state=%s limits=%+v %d conflicts", p.loaded(model, x.m), st.Settle, st.Forget, p.spellState(x.m.Table, st.State), st.Limits, len(st.Conflicts))
+		p.says("%s settle=%v forget=%v state=%s limits=%+v %d conflicts", p.loaded(model, x.m), st.Settle, st.Forget,
+			p.spellState(x.m.Table, st.State), st.Limits, len(st.Conflicts))
 		m = append(m, st)
 		st.Subject, st.State = x.s, theirs
 		s = append(s, st)

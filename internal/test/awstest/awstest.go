@@ -82,12 +82,14 @@ func Permit() *modules.Permit { return PermitBy(&Journal{}) }
 func PermitBy(j modules.Journal) *modules.Permit { return &modules.Permit{Journal: j} }
 
 // Create creates an object.
-func Create(ctx context.Context, r modules.Creator, p *modules.Permit, scope modules.Scope, want modules.Row, token string) (modules.Row, error) {
+func Create(ctx context.Context, r modules.Creator, p *modules.Permit, scope modules.Scope, want modules.Row,
+	token string) (modules.Row, error) {
 	return r.Create(ctx, modules.Mutation{Scope: scope, Want: want, Token: token, Permit: p})
 }
 
 // Update changes columns of an object.
-func Update(ctx context.Context, r modules.Updater, p *modules.Permit, scope modules.Scope, have, want modules.Row, columns []string) error {
+func Update(ctx context.Context, r modules.Updater, p *modules.Permit, scope modules.Scope, have, want modules.Row,
+	columns []string) error {
 	return r.Update(ctx, modules.Mutation{Scope: scope, Have: have, Want: want, Columns: columns, Permit: p})
 }
 
@@ -171,7 +173,8 @@ func Lifecycle(t *testing.T, c Case) {
 }
 
 // Get reads the objects with these identities, and returns their rows.
-func Get(ctx context.Context, r modules.Resource, scope modules.Scope, identities []modules.Row) ([]modules.Row, error) {
+func Get(ctx context.Context, r modules.Resource, scope modules.Scope,
+	identities []modules.Row) ([]modules.Row, error) {
 	all, err := r.Get(ctx, modules.GetRequest{Scope: scope, Identities: identities})
 	return modules.Rows(all), err
 }
@@ -328,7 +331,8 @@ func (r *run) generated(column string) []modules.Value {
 	switch {
 	case slices.Contains(r.Elsewhere, column):
 	case column == modules.ColumnTags:
-		values = append(values, modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.StringMap(map[string]string{"b": "3", "c": ""}), modules.Null)
+		values = append(values, modules.StringMap(map[string]string{"a": "1", "b": "2"}),
+			modules.StringMap(map[string]string{"b": "3", "c": ""}), modules.Null)
 	case c.Type == modules.TypeBool:
 		values = append(values, modules.Bool(!r.Want[column].Bool()), modules.Bool(r.Want[column].Bool()))
 	default:

@@ -83,7 +83,8 @@ func query(w http.ResponseWriter, r *http.Request) {
 	action, body := r.Form.Get("Action"), "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:root</Arn>"
 	if action == "GetRole" {
 		name := r.Form.Get("RoleName")
-		body = fmt.Sprintf("<Role><RoleName>%s</RoleName><Arn>arn:aws:iam::123456789012:role/service/%s</Arn></Role>", name, name)
+		body = fmt.Sprintf("<Role><RoleName>%s</RoleName><Arn>arn:aws:iam::123456789012:role/service/%s</Arn></Role>",
+			name, name)
 	}
 	fmt.Fprintf(w, "<%sResponse><%sResult>%s</%sResult></%sResponse>", action, action, body, action, action)
 }

@@ -9,7 +9,8 @@ import (
 func (s *Server) sts(w http.ResponseWriter, c *call, accessKey string) {
 	c.action = form(c).Get("Action")
 	if c.action != "GetCallerIdentity" {
-		queryWire{}.fail(w, fault("InvalidAction", "this endpoint answers GetCallerIdentity of STS only, not %s", c.action))
+		queryWire{}.fail(w, fault("InvalidAction", "this endpoint answers GetCallerIdentity of STS only, not %s",
+			c.action))
 		return
 	}
 	if _, err := s.begin(c); err != nil {
@@ -25,7 +26,8 @@ func (s *Server) sts(w http.ResponseWriter, c *call, accessKey string) {
 func (s *Server) ec2(w http.ResponseWriter, c *call) {
 	c.action = form(c).Get("Action")
 	if c.action != "DescribeRegions" {
-		queryWire{}.fail(w, fault("InvalidAction", "this endpoint answers DescribeRegions of EC2 only, not %s", c.action))
+		queryWire{}.fail(w, fault("InvalidAction", "this endpoint answers DescribeRegions of EC2 only, not %s",
+			c.action))
 		return
 	}
 	if _, err := s.begin(c); err != nil {

@@ -323,7 +323,8 @@ func (m *maker) merge(schema map[string]any) map[string]any {
 				merged[keyword] = combine(keyword, merged[keyword], value)
 			}
 			// What only names its properties is told from others by one of them.
-			if named, ok := resolved["properties"].(map[string]any); ok && resolved["required"] == nil && schema["oneOf"] != nil {
+			if named, ok := resolved["properties"].(map[string]any); ok && resolved["required"] == nil &&
+				schema["oneOf"] != nil {
 				for _, name := range slices.Sorted(maps.Keys(named))[:min(1, len(named))] {
 					merged["required"] = combine("required", merged["required"], []any{name})
 				}
@@ -349,7 +350,8 @@ func combine(keyword string, one, other any) any {
 			joined = map[string]any{}
 		}
 		for name, value := range second {
-			if inner, ok := value.(map[string]any); ok && joined[name] != nil && inner["type"] == nil && inner["$ref"] == nil {
+			if inner, ok := value.(map[string]any); ok && joined[name] != nil && inner["type"] == nil &&
+				inner["$ref"] == nil {
 				value = map[string]any{"allOf": []any{joined[name], inner}}
 			}
 			joined[name] = value

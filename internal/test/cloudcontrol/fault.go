@@ -101,7 +101,8 @@ func (f *Fault) refusal(c *call) error {
 	if f.Code == "" {
 		return nil
 	}
-	mutates := strings.HasPrefix(c.action, "Create") || strings.HasPrefix(c.action, "Update") || strings.HasPrefix(c.action, "Delete")
+	mutates := strings.HasPrefix(c.action, "Create") || strings.HasPrefix(c.action, "Update") ||
+		strings.HasPrefix(c.action, "Delete")
 	exception, handlers := exceptions[f.Code]
 	switch {
 	case handlers && mutates:
@@ -121,5 +122,6 @@ func (f *Fault) message() string {
 
 // handlerFault is an error that a handler has returned (recorded answers).
 func handlerFault(exception, typeName, code, message string) error {
-	return fault(exception, "%s Handler returned status FAILED: %s (HandlerErrorCode: %s, RequestToken: %s)", typeName, message, code, "00000000-0000-0000-0000-000000000000")
+	return fault(exception, "%s Handler returned status FAILED: %s (HandlerErrorCode: %s, RequestToken: %s)", typeName,
+		message, code, "00000000-0000-0000-0000-000000000000")
 }

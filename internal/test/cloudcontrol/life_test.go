@@ -24,7 +24,8 @@ func lifeOf(s *Server, at Scope, t *Type) (changed int, unchanged []string, err 
 		if err != nil {
 			return progress{}, err
 		}
-		answer, err = ask("GetResourceRequestStatus", input{"RequestToken": answer["ProgressEvent"].(progress).RequestToken})
+		answer, err = ask("GetResourceRequestStatus",
+			input{"RequestToken": answer["ProgressEvent"].(progress).RequestToken})
 		if err != nil {
 			return progress{}, err
 		}
@@ -102,7 +103,8 @@ func TestLives(t *testing.T) {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
 		reasons[reason] = append(reasons[reason], name)
 	}
-	t.Logf("%d of %d types went through their life; %d properties changed, for %d there was no other value", whole, types, changed, unchanged)
+	t.Logf("%d of %d types went through their life; %d properties changed, for %d there was no other value", whole,
+		types, changed, unchanged)
 	for reason, names := range reasons {
 		t.Log(names, reason)
 	}

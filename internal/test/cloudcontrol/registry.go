@@ -180,7 +180,9 @@ func (s *Server) listTypes(scope Scope, in func(string) string) (any, error) {
 		"Filters.Category": {"REGISTERED", "ACTIVATED", "THIRD_PARTY", "AWS_TYPES"},
 	} {
 		if v := in(parameter); v != "" && !slices.Contains(values, v) {
-			return nil, fault("ValidationError", "1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy enum value set: [%s]",
+			return nil, fault("ValidationError",
+				"1 validation error detected: Value '%s' at '%s' failed to satisfy constraint: Member must satisfy "+
+					"enum value set: [%s]",
 				v, parameter, strings.Join(values, ", "))
 		}
 	}
@@ -188,7 +190,9 @@ func (s *Server) listTypes(scope Scope, in func(string) string) (any, error) {
 	if v := in("MaxResults"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 || n > 100 {
-			return nil, fault("ValidationError", "1 validation error detected: Value '%s' at 'maxResults' failed to satisfy constraint: Member must have value between 1 and 100", v)
+			return nil, fault("ValidationError",
+				"1 validation error detected: Value '%s' at 'maxResults' failed to satisfy constraint: Member must "+
+					"have value between 1 and 100", v)
 		}
 		most = n
 	}
@@ -199,7 +203,9 @@ func (s *Server) listTypes(scope Scope, in func(string) string) (any, error) {
 		if err != nil {
 			return nil, fault("CFNRegistryException", "Invalid NextToken")
 		}
-		start, _ = slices.BinarySearchFunc(s.types, after, func(p *publication, after string) int { return cmp.Compare(p.key(), after) })
+		start, _ = slices.BinarySearchFunc(s.types, after, func(p *publication, after string) int {
+			return cmp.Compare(p.key(), after)
+		})
 	}
 	for _, p := range s.types[start:] {
 		if !p.listed(scope, in) {
@@ -226,7 +232,8 @@ func (p *publication) listed(scope Scope, in func(string) string) bool {
 		return false
 	case public && p.Private, !public && !p.Private && !(third && p.Activated):
 		return false
-	case cmp.Or(in("ProvisioningType"), "FULLY_MUTABLE") != p.provisioning: // "The default is FULLY_MUTABLE" (ListTypes)
+	// "The default is FULLY_MUTABLE" (ListTypes)
+	case cmp.Or(in("ProvisioningType"), "FULLY_MUTABLE") != p.provisioning:
 		return false
 	case !strings.HasPrefix(p.name, in("Filters.TypeNamePrefix")):
 		return false
@@ -252,11 +259,13 @@ func (p *publication) arn(scope Scope) string {
 	if p.Private || p.Publisher != "" {
 		owner = scope.Account
 	}
-	return "arn:aws:cloudformation:" + scope.Region + ":" + owner + ":type/resource/" + strings.ReplaceAll(p.name, "::", "-")
+	return "arn:aws:cloudformation:" + scope.Region + ":" + owner + ":type/resource/" +
+		strings.ReplaceAll(p.name, "::", "-")
 }
 
 func (p *publication) summary(scope Scope) summary {
-	one := summary{Type: "RESOURCE", TypeName: p.name, TypeArn: p.arn(scope), Description: p.description, PublisherID: p.Publisher}
+	one := summary{Type: "RESOURCE", TypeName: p.name, TypeArn: p.arn(scope), Description: p.description,
+		PublisherID: p.Publisher}
 	if runes := []rune(one.Description); len(runes) > 1024 {
 		one.Description = string(runes[:1024])
 	}
@@ -308,10 +317,13 @@ func (s *Server) describeType(scope Scope, in func(string) string) (any, error) 
 		return nil, fault("TypeNotFoundException", "The type '%s' cannot be found.", name)
 	}
 	short := p.summary(scope)
-	answer := described{Arn: short.TypeArn, Type: short.Type, TypeName: p.name, Description: short.Description, Schema: string(p.Schema),
+	answer := described{Arn: short.TypeArn, Type: short.Type, TypeName: p.name, Description: short.Description,
+		Schema:           string(p.Schema),
 		ProvisioningType: p.provisioning, Visibility: "PUBLIC", LastUpdated: p.updated.UTC().Format(time.RFC3339),
-		TimeCreated: p.updated.UTC().Format(time.RFC3339), DefaultVersionID: short.DefaultVersionID, PublisherID: p.Publisher,
-		PublicVersionNumber: short.PublicVersionNumber, LatestPublicVersion: short.LatestPublicVersion, IsActivated: short.IsActivated}
+		TimeCreated: p.updated.UTC().Format(time.RFC3339), DefaultVersionID: short.DefaultVersionID,
+		PublisherID:         p.Publisher,
+		PublicVersionNumber: short.PublicVersionNumber, LatestPublicVersion: short.LatestPublicVersion,
+		IsActivated: short.IsActivated}
 	if p.Publisher == "" { // null for a third party's
 		yes := true
 		answer.IsDefaultVersion = &yes

@@ -53,7 +53,8 @@ func (s *Server) repeated(c *call, here *scope, in input) (any, error) {
 		return nil, nil
 	}
 	if known.asked != asked(c, in) {
-		return nil, fault("ClientTokenConflictException", "ClientToken %s is already associated with an existing operation with RequestToken %s",
+		return nil, fault("ClientTokenConflictException",
+			"ClientToken %s is already associated with an existing operation with RequestToken %s",
 			in.text("ClientToken"), known.token)
 	}
 	return map[string]any{"ProgressEvent": known.event(time.Now(), false)}, nil
@@ -66,7 +67,8 @@ func (s *Server) accept(c *call, in input, met *Fault, r *request) (any, error) 
 		return known, err
 	}
 	if other := here.busy[r.typ.Name+" "+r.id]; other != nil && r.id != "" {
-		return nil, fault("ConcurrentOperationException", "Another operation on the resource %s is in progress, with RequestToken %s", r.id, other.token)
+		return nil, fault("ConcurrentOperationException",
+			"Another operation on the resource %s is in progress, with RequestToken %s", r.id, other.token)
 	}
 	now := time.Now()
 	r.token, r.asked, r.met = s.token(), asked(c, in), met
@@ -176,7 +178,8 @@ func (s *Server) make(here *scope, at Scope, r *request, k *kind) {
 		r.code, r.message = "InternalFailure", err.Error()
 		return
 	case k.objects[id] != nil:
-		r.code, r.message = "AlreadyExists", "Resource of type '"+r.typ.Name+"' with identifier '"+id+"' already exists."
+		r.code, r.message = "AlreadyExists", "Resource of type '"+r.typ.Name+"' with identifier '"+id+
+			"' already exists."
 		return
 	}
 	s.add(k, id, properties)
@@ -203,8 +206,9 @@ type progress struct {
 // event tells how far a request is. again: the caller asks, so that it is told when
 // to ask next.
 func (r *request) event(now time.Time, again bool) progress {
-	e := progress{TypeName: r.typ.Name, Identifier: r.id, RequestToken: r.token, Operation: r.operation, OperationStatus: r.status,
-		EventTime: epoch(r.accepted), StatusMessage: r.message, ErrorCode: r.code}
+	e := progress{TypeName: r.typ.Name, Identifier: r.id, RequestToken: r.token, Operation: r.operation,
+		OperationStatus: r.status,
+		EventTime:       epoch(r.accepted), StatusMessage: r.message, ErrorCode: r.code}
 	if r.met.Hook != "" {
 		e.HooksRequestToken = r.token
 	}
@@ -246,7 +250,8 @@ func (s *Server) request(c *call, in input) (*request, error) {
 	}
 	r := s.in(c.scope).requests[in.text("RequestToken")]
 	if r == nil {
-		return nil, fault("RequestTokenNotFoundException", "Request with token %s was not found", in.text("RequestToken"))
+		return nil, fault("RequestTokenNotFoundException", "Request with token %s was not found",
+			in.text("RequestToken"))
 	}
 	c.typ = r.typ.Name
 	return r, nil
@@ -262,7 +267,8 @@ func (s *Server) requestStatus(c *call, in input) (any, error) {
 	}
 	answer := map[string]any{"ProgressEvent": r.event(time.Now(), true)}
 	if r.met.Hook != "" {
-		hook := hookProgress{HookTypeName: r.met.Hook, HookTypeVersionId: "00000001", InvocationPoint: "PRE_PROVISION", FailureMode: "FAIL",
+		hook := hookProgress{HookTypeName: r.met.Hook, HookTypeVersionId: "00000001", InvocationPoint: "PRE_PROVISION",
+			FailureMode:   "FAIL",
 			HookTypeArn:   "arn:aws:cloudformation:" + c.scope.Region + ":" + c.scope.Account + ":type/hook/hook",
 			HookStatus:    "HOOK_IN_PROGRESS",
 			HookEventTime: epoch(r.accepted)}
@@ -300,7 +306,9 @@ func (s *Server) listRequests(c *call, in input) (any, error) {
 	if n, ok := in["MaxResults"].(json.Number); ok {
 		given, err := strconv.Atoi(n.String())
 		if err != nil || given < 1 || given > 100 {
-			return nil, fault("ValidationException", "1 validation error detected: Value '%s' at 'maxResults' failed to satisfy constraint: Member must have value between 1 and 100", n)
+			return nil, fault("ValidationException",
+				"1 validation error detected: Value '%s' at 'maxResults' failed to satisfy constraint: Member must "+
+					"have value between 1 and 100", n)
 		}
 		most = given
 	}

@@ -15,7 +15,8 @@ import (
 func (s *Server) handler(c *call, handler string) (*Type, error) {
 	t, err := s.usable(c.scope, c.typ)
 	if err == nil && !t.Handles(handler) {
-		err = fault("UnsupportedActionException", "Resource type %s does not support %s action", c.typ, strings.ToUpper(handler))
+		err = fault("UnsupportedActionException", "Resource type %s does not support %s action", c.typ,
+			strings.ToUpper(handler))
 	}
 	return t, err
 }
@@ -36,7 +37,8 @@ func (s *Server) create(c *call, in input, met *Fault) (any, error) {
 		return nil, fault("ValidationException", "DesiredState is no JSON object: %v", err)
 	}
 	if named := t.named(t.readOnly, state); len(named) > 0 {
-		return nil, fault("ValidationException", "Invalid create: readOnlyProperties [%s] cannot be specified", strings.Join(named, ", "))
+		return nil, fault("ValidationException", "Invalid create: readOnlyProperties [%s] cannot be specified",
+			strings.Join(named, ", "))
 	}
 	if err := t.Validate(state); err != nil {
 		return nil, fault("ValidationException", "Model validation failed (%v)", err)
@@ -87,10 +89,12 @@ func (s *Server) update(c *call, in input, met *Fault) (any, error) {
 		return nil, err
 	}
 	if changed := t.changed(t.createOnly, t.settable(before), t.settable(after)); len(changed) > 0 {
-		return nil, fault("NotUpdatableException", "Invalid patch update: createOnlyProperties [%s] cannot be updated", strings.Join(changed, ", "))
+		return nil, fault("NotUpdatableException", "Invalid patch update: createOnlyProperties [%s] cannot be updated",
+			strings.Join(changed, ", "))
 	}
 	if changed := t.changed(t.readOnly, before, after); len(changed) > 0 {
-		return nil, fault("ValidationException", "Invalid patch update: readOnlyProperties [%s] cannot be updated", strings.Join(changed, ", "))
+		return nil, fault("ValidationException", "Invalid patch update: readOnlyProperties [%s] cannot be updated",
+			strings.Join(changed, ", "))
 	}
 	if err := t.Validate(t.settable(after)); err != nil {
 		return nil, fault("ValidationException", "Model validation failed (%v)", err)
@@ -131,9 +135,11 @@ func apply(patch jsonpatch.Patch, before map[string]any) (map[string]any, error)
 			at, _ := operation.Path()
 			kind := strings.ToUpper(operation.Kind())
 			if errors.Is(err, jsonpatch.ErrMissing) || operation.Kind() != "test" {
-				return nil, fault("ValidationException", "[%s Operation] noSuchPath in source, path provided : /%s", kind, at)
+				return nil, fault("ValidationException", "[%s Operation] noSuchPath in source, path provided : /%s",
+					kind, at)
 			}
-			return nil, fault("ValidationException", "[%s Operation] value differs from expectations, path provided : /%s", kind, at)
+			return nil, fault("ValidationException",
+				"[%s Operation] value differs from expectations, path provided : /%s", kind, at)
 		}
 		document = applied
 	}
@@ -244,7 +250,9 @@ func (s *Server) list(c *call, in input) (any, error) {
 		}
 	}
 	if err := t.validateParent(model); err != nil {
-		return nil, fault("InvalidRequestException", "Missing or invalid ResourceModel property in %s list handler request input.Required property: (%v)", t.Name, err)
+		return nil, fault("InvalidRequestException",
+			"Missing or invalid ResourceModel property in %s list handler request input.Required property: (%v)",
+			t.Name, err)
 	}
 	k, start := s.in(c.scope).kind(t.Name), 0
 	if token := in.text("NextToken"); token != "" {
@@ -308,7 +316,8 @@ func (t *Type) parentProperty(name string) string {
 	properties, _ := schema["properties"].(map[string]any)
 	parameter, _ := properties[name].(map[string]any)
 	ref, _ := parameter["$ref"].(string)
-	if _, property, ok := strings.Cut(ref, "#/properties/"); ok && !slices.Contains(strings.Split(property, "/"), "properties") {
+	if _, property, ok := strings.Cut(ref, "#/properties/"); ok &&
+		!slices.Contains(strings.Split(property, "/"), "properties") {
 		return property
 	}
 	return name

@@ -89,7 +89,8 @@ func (m *maker) candidates(at path, least, most int) []string {
 	var all []string
 	if strings.HasSuffix(name, "arn") {
 		service, kind := m.service()
-		all = append(all, fmt.Sprintf("arn:aws:%s:%s:%s:%s/%s", service, cmp.Or(m.region, "us-east-1"), account, kind, m.hex(8)),
+		all = append(all, fmt.Sprintf("arn:aws:%s:%s:%s:%s/%s", service, cmp.Or(m.region, "us-east-1"), account,
+			kind, m.hex(8)),
 			"arn:aws:iam::"+account+":role/role-"+m.hex(6))
 	}
 	if strings.Contains(name, "role") {

@@ -203,7 +203,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.ec2(w, c)
 	default:
 		protocol(r).fail(w, fault("UnknownOperationException",
-			"this endpoint is Cloud Control, CloudFormation's registry, STS's GetCallerIdentity and EC2's DescribeRegions; it is not %s", signed[3]))
+			"this endpoint is Cloud Control, CloudFormation's registry, STS's GetCallerIdentity and EC2's "+
+				"DescribeRegions; it is not %s", signed[3]))
 	}
 }
 

@@ -93,7 +93,8 @@ func (w *world) create(typeName, state string) (*types.ProgressEvent, error) {
 }
 
 func (w *world) update(typeName, id, patch string) (*types.ProgressEvent, error) {
-	out, err := w.client.UpdateResource(w.Context(), &cc.UpdateResourceInput{TypeName: &typeName, Identifier: &id, PatchDocument: &patch})
+	out, err := w.client.UpdateResource(w.Context(),
+		&cc.UpdateResourceInput{TypeName: &typeName, Identifier: &id, PatchDocument: &patch})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +201,8 @@ func TestLife(t *testing.T) {
 	if got := w.list(thingName, ""); !slices.Equal(got, []string{"one"}) {
 		t.Error(got)
 	}
-	e, err = w.update(thingName, "one", `[{"op": "replace", "path": "/Size", "value": 5}, {"op": "add", "path": "/Tags/-", "value": {"Key": "c", "Value": "d"}}]`)
+	e, err = w.update(thingName, "one",
+		`[{"op": "replace", "path": "/Size", "value": 5}, {"op": "add", "path": "/Tags/-", "value": {"Key": "c", "Value": "d"}}]`)
 	w.ends(e, err, types.OperationStatusSuccess)
 	have = w.get(thingName, "one")
 	if text(have["Size"]) != "5" || len(have["Tags"].([]any)) != 2 || have["Arn"] != arn {
@@ -211,6 +213,7 @@ func TestLife(t *testing.T) {
 	}
 	e, err = w.delete(thingName, "one")
 	w.ends(e, err, types.OperationStatusSuccess)
-	_, err = w.client.GetResource(t.Context(), &cc.GetResourceInput{TypeName: aws.String(thingName), Identifier: aws.String("one")})
+	_, err = w.client.GetResource(t.Context(),
+		&cc.GetResourceInput{TypeName: aws.String(thingName), Identifier: aws.String("one")})
 	w.fails(err, "ResourceNotFoundException")
 }

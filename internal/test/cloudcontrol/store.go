@@ -38,7 +38,8 @@ type object struct {
 func (s *Server) in(at Scope) *scope {
 	here := s.scopes[at]
 	if here == nil {
-		here = &scope{kinds: map[string]*kind{}, requests: map[string]*request{}, tokens: map[string]*request{}, busy: map[string]*request{}}
+		here = &scope{kinds: map[string]*kind{}, requests: map[string]*request{}, tokens: map[string]*request{},
+			busy: map[string]*request{}}
 		s.scopes[at] = here
 	}
 	s.settle(here, at)
@@ -69,7 +70,9 @@ func (s *Server) take(k *kind, o *object) {
 	delete(k.objects, o.id)
 	if k.gone++; k.gone > 64 && k.gone > len(k.order)/2 {
 		old := o.removed.Add(-s.options.Lag)
-		k.order = slices.DeleteFunc(k.order, func(o *object) bool { return !o.removed.IsZero() && o.removed.Before(old) })
+		k.order = slices.DeleteFunc(k.order, func(o *object) bool {
+			return !o.removed.IsZero() && o.removed.Before(old)
+		})
 		k.gone = 0
 	}
 }
@@ -206,6 +209,8 @@ func (s *Server) Remove(at Scope, typeName, id string) error {
 
 // after is where the objects begin that were made after one.
 func (k *kind) after(number uint64) int {
-	at, _ := slices.BinarySearchFunc(k.order, number+1, func(o *object, number uint64) int { return cmp.Compare(o.number, number) })
+	at, _ := slices.BinarySearchFunc(k.order, number+1, func(o *object, number uint64) int {
+		return cmp.Compare(o.number, number)
+	})
 	return at
 }

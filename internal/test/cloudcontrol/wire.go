@@ -90,7 +90,8 @@ func (queryWire) answer(w http.ResponseWriter, namespace, action string, result 
 	w.Header().Set("Content-Type", "text/xml")
 	fmt.Fprintf(w, `<%sResponse xmlns=%q>`, action, namespace)
 	_ = xml.NewEncoder(w).EncodeElement(result, xml.StartElement{Name: xml.Name{Local: action + "Result"}})
-	fmt.Fprintf(w, `<ResponseMetadata><RequestId>%s</RequestId></ResponseMetadata></%sResponse>`, w.Header().Get("X-Amzn-Requestid"), action)
+	fmt.Fprintf(w, `<ResponseMetadata><RequestId>%s</RequestId></ResponseMetadata></%sResponse>`,
+		w.Header().Get("X-Amzn-Requestid"), action)
 }
 
 func (queryWire) fail(w http.ResponseWriter, err error) {
@@ -178,7 +179,9 @@ func (in input) need(names ...string) error {
 	for _, name := range names {
 		if in.text(name) == "" {
 			member := strings.ToLower(name[:1]) + name[1:]
-			return fault("ValidationException", "1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null", member)
+			return fault("ValidationException",
+				"1 validation error detected: Value null at '%s' failed to satisfy constraint: Member must not be null",
+				member)
 		}
 	}
 	return nil

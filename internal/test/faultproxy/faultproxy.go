@@ -28,7 +28,8 @@ import (
 type Call struct {
 	Service string // as it signs: "ec2", "sqs", "s3"
 	Region  string
-	Action  string // "CreateVpc"; where the API speaks REST (S3, Lambda, Route 53) the method and the path, "PUT /bucket?policy"
+	// "CreateVpc"; where the API speaks REST (S3, Lambda, Route 53) the method and the path, "PUT /bucket?policy"
+	Action  string
 	Body    string
 	Header  http.Header
 	Address string // of the caller
@@ -305,7 +306,8 @@ var restJSON = regexp.MustCompile("/(apigateway|appsync|eks|elasticfilesystem|es
 func answer(w http.ResponseWriter, r *http.Request, f Fault) {
 	w.Header().Set("X-Amzn-Requestid", "faultproxy") // which all of AWS's answers have
 	switch {
-	case r.Header.Get("Smithy-Protocol") == "rpc-v2-cbor": // Smithy, "Smithy RPC v2 CBOR protocol", Operation error serialization
+	// Smithy, "Smithy RPC v2 CBOR protocol", Operation error serialization
+	case r.Header.Get("Smithy-Protocol") == "rpc-v2-cbor":
 		w.Header().Set("Smithy-Protocol", "rpc-v2-cbor")
 		w.Header().Set("Content-Type", "application/cbor")
 		w.WriteHeader(f.Status)
@@ -323,8 +325,10 @@ func answer(w http.ResponseWriter, r *http.Request, f Fault) {
 		w.Header().Set("X-Amzn-ErrorType", f.Code)
 		w.WriteHeader(f.Status)
 		_ = json.NewEncoder(w).Encode(map[string]string{"message": f.Message})
-	case !strings.Contains(r.Header.Get("Authorization"), "/ec2/") && strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"),
-		strings.Contains(r.Header.Get("Authorization"), "/route53/"), strings.Contains(r.Header.Get("Authorization"), "/cloudfront/"):
+	case !strings.Contains(r.Header.Get("Authorization"), "/ec2/") &&
+		strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded"),
+		strings.Contains(r.Header.Get("Authorization"), "/route53/"),
+		strings.Contains(r.Header.Get("Authorization"), "/cloudfront/"):
 		// The Query protocol, of which EC2 has a form of its own (Smithy, "AWS Query protocol"),
 		// and REST with XML ("AWS restXml protocol").
 		w.Header().Set("Content-Type", "text/xml")

@@ -68,9 +68,11 @@ func (l *Liar) Fault(w Wrong, c Call) Fault {
 			return accountID.ReplaceAll(body, []byte("${1}210987654321${2}"))
 		})}
 	case Failing:
-		return Fault{Status: http.StatusInternalServerError, Code: "InternalError", Message: "An internal error has occurred"}
+		return Fault{Status: http.StatusInternalServerError, Code: "InternalError",
+			Message: "An internal error has occurred"}
 	}
-	return Fault{Status: http.StatusForbidden, Code: denial(c), Message: "User is not authorized to perform this action"}
+	return Fault{Status: http.StatusForbidden, Code: denial(c),
+		Message: "User is not authorized to perform this action"}
 }
 
 // denial is what a service calls a missing permission ("Common Errors" of the services'
@@ -128,7 +130,8 @@ func (l *Liar) repeated(c Call) Fault {
 var inXML = func() string {
 	text := "<IsTruncated>true</IsTruncated><NextRecordType>A</NextRecordType>"
 	for _, name := range []string{
-		"nextToken", "NextToken", "NextMarker", "Marker", "NextContinuationToken", "ContinuationToken", "NextRecordName",
+		"nextToken", "NextToken", "NextMarker", "Marker", "NextContinuationToken", "ContinuationToken",
+		"NextRecordName",
 	} {
 		text += "<" + name + ">" + token + "</" + name + ">"
 	}
@@ -136,7 +139,8 @@ var inXML = func() string {
 }()
 
 var inJSON = map[string]any{
-	"NextToken": token, "nextToken": token, "NextMarker": token, "Marker": token, "marker": token, "nextPageToken": token,
+	"NextToken": token, "nextToken": token, "NextMarker": token, "Marker": token, "marker": token,
+	"nextPageToken":   token,
 	"PaginationToken": token, "LastEvaluatedTableName": token, "position": token,
 }
 

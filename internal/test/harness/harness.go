@@ -218,7 +218,8 @@ func (w *World) Serve() *Process {
 		}
 	}
 	before := w.engines()
-	p := &Process{cmd: exec.Command(engineBinary, append([]string{"serve", "--no-migrate"}, w.Args...)...), log: &Buffer{}, done: make(chan struct{})}
+	p := &Process{cmd: exec.Command(engineBinary, append([]string{"serve", "--no-migrate"}, w.Args...)...),
+		log: &Buffer{}, done: make(chan struct{})}
 	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "AWS_") })
 	p.cmd.Env = append(p.cmd.Env, w.AWS.Env()...)
 	p.cmd.Env = append(p.cmd.Env, "DATABASE_URL="+w.EngineURL, "AWS_ENDPOINT_URL="+w.Endpoint)
@@ -335,7 +336,8 @@ func (w *World) Eventually(within time.Duration, what string, ok func() bool) {
 	begun := stopwatch.Start()
 	for pause := 20 * time.Millisecond; !ok(); pause = min(pause*5/4, 200*time.Millisecond) {
 		if begun.Took() > within {
-			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what, w.PSQL(`SELECT table_name, record_id, state, message FROM public.iasql_status WHERE state <> 'Present'`))
+			w.Fatalf("not within %s: %s\nstatus:\n%s", within, what,
+				w.PSQL(`SELECT table_name, record_id, state, message FROM public.iasql_status WHERE state <> 'Present'`))
 		}
 		select {
 		case <-w.Context().Done():

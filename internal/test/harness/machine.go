@@ -84,7 +84,8 @@ func (d *Disk) Cluster(t *testing.T) string {
 		t.Fatal(err)
 	}
 	wal := filepath.Join(data, "pgdata", "pg_wal")
-	if out, err := exec.Command("sh", "-c", `cp -a "$1" "$2/wal" && rm -r "$1" && ln -s "$2/wal" "$1"`, "sh", wal, filepath.Dir(d.Dir)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", `cp -a "$1" "$2/wal" && rm -r "$1" && ln -s "$2/wal" "$1"`, "sh", wal,
+		filepath.Dir(d.Dir)).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return data
@@ -104,7 +105,8 @@ func NewClock(t *testing.T) (*Clock, error) {
 		return nil, errors.New("libfaketime is not here; make deps-all installs it")
 	}
 	c := &Clock{file: filepath.Join(Temporary(t), "clock")}
-	c.Env = []string{"LD_PRELOAD=" + libraries[0], "FAKETIME_TIMESTAMP_FILE=" + c.file, "FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1"}
+	c.Env = []string{"LD_PRELOAD=" + libraries[0], "FAKETIME_TIMESTAMP_FILE=" + c.file, "FAKETIME_CACHE_DURATION=1",
+		"FAKETIME_DONT_FAKE_MONOTONIC=1"}
 	c.Jump(t, "+0")
 	return c, nil
 }

@@ -99,7 +99,9 @@ var (
 
 // stateless reports whether statements leave nothing behind in their session.
 func stateless(statements []string) bool {
-	return !slices.ContainsFunc(statements, func(s string) bool { return !plain.MatchString(s) || stateful.MatchString(s) })
+	return !slices.ContainsFunc(statements, func(s string) bool {
+		return !plain.MatchString(s) || stateful.MatchString(s)
+	})
 }
 
 // idle are sessions that nobody uses, by URL: that of another statement would be as good as
@@ -200,8 +202,10 @@ func verbose(e *pgconn.PgError) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:  %s: %s\n", e.Severity, e.Code, e.Message)
 	for _, part := range []struct{ name, text string }{
-		{"DETAIL", e.Detail}, {"HINT", e.Hint}, {"QUERY", e.InternalQuery}, {"CONTEXT", e.Where}, {"SCHEMA NAME", e.SchemaName},
-		{"TABLE NAME", e.TableName}, {"COLUMN NAME", e.ColumnName}, {"DATATYPE NAME", e.DataTypeName}, {"CONSTRAINT NAME", e.ConstraintName},
+		{"DETAIL", e.Detail}, {"HINT", e.Hint}, {"QUERY", e.InternalQuery}, {"CONTEXT", e.Where},
+		{"SCHEMA NAME", e.SchemaName},
+		{"TABLE NAME", e.TableName}, {"COLUMN NAME", e.ColumnName}, {"DATATYPE NAME", e.DataTypeName},
+		{"CONSTRAINT NAME", e.ConstraintName},
 	} {
 		if part.text != "" {
 			fmt.Fprintf(&b, "%s:  %s\n", part.name, part.text)

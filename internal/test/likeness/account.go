@@ -37,10 +37,12 @@ func (r DeniedBucket) Apply(c Call) faultproxy.Fault {
 
 // denied refuses a call in the form of its service.
 func denied(c Call, why string) faultproxy.Fault {
-	message := fmt.Sprintf("User: arn:aws:iam::123456789012:user/engine is not authorized to perform: %s:%s %s", c.Service, c.Action, why)
+	message := fmt.Sprintf("User: arn:aws:iam::123456789012:user/engine is not authorized to perform: %s:%s %s",
+		c.Service, c.Action, why)
 	switch {
 	case c.Service == "ec2": // "Error codes for the Amazon EC2 API"
-		return faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation", Message: "You are not authorized to perform this operation. " + message}
+		return faultproxy.Fault{Status: 403, Code: "UnauthorizedOperation",
+			Message: "You are not authorized to perform this operation. " + message}
 	case c.Service == "s3" || c.Service == "route53" || c.Service == "cloudfront" || c.Params.Get("Action") != "":
 		return faultproxy.Fault{Status: 403, Code: "AccessDenied", Message: message}
 	case c.Header.Get("X-Amz-Target") != "":
@@ -85,7 +87,8 @@ func (OwnTags) Apply(c Call) faultproxy.Fault {
 	}
 	for name, values := range c.Params {
 		if strings.HasSuffix(name, ".Key") && strings.HasPrefix(values[0], "aws:") {
-			return refusal(400, "InvalidParameterValue", "Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", values[0])
+			return refusal(400, "InvalidParameterValue",
+				"Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", values[0])
 		}
 	}
 	if strings.Contains(c.Body, `"Key":"aws:`) || strings.Contains(c.Body, "<Key>aws:") && c.Service != "s3" {

@@ -96,7 +96,8 @@ func (r *Certificates) show(arn string, certificate map[string]any) {
 		record, _ := domain["ResourceRecord"].(map[string]any)
 		name, _ := record["Name"].(string)
 		since, there := r.since("record " + normalName(name))
-		valid := there && since >= r.Validating || r.Elsewhere != "" && strings.HasSuffix(normalName(name), "."+r.Elsewhere+".") && !r.young("requested "+arn, r.Validating)
+		valid := there && since >= r.Validating || r.Elsewhere != "" &&
+			strings.HasSuffix(normalName(name), "."+r.Elsewhere+".") && !r.young("requested "+arn, r.Validating)
 		domain["ValidationStatus"] = "PENDING_VALIDATION"
 		if valid {
 			domain["ValidationStatus"] = "SUCCESS"
@@ -132,7 +133,8 @@ func (r *Certificates) distribution(c Call) faultproxy.Fault {
 	case method != "POST" && method != "PUT" || !strings.HasPrefix(path, strings.TrimSuffix(distributions, "/")):
 	case arn != "" && r.get("issued "+arn) == "" && r.known(arn):
 		return refusal(400, "InvalidViewerCertificate",
-			"The specified SSL certificate doesn't exist, isn't in us-east-1 region, isn't valid, or doesn't include a valid certificate chain.")
+			"The specified SSL certificate doesn't exist, isn't in us-east-1 region, isn't valid, or doesn't include "+
+				"a valid certificate chain.")
 	default:
 		return learn(func(answer string) {
 			id := member(answer, "Id")
@@ -168,7 +170,9 @@ func (r *Certificates) listener(c Call) faultproxy.Fault {
 	switch c.Action {
 	case "CreateListener", "ModifyListener":
 		if arn != "" && r.get("issued "+arn) == "" && r.known(arn) {
-			return refusal(400, "UnsupportedCertificate", "The certificate '%s' must have a fully-qualified domain name, a supported signature, and a supported RSA key size.", arn)
+			return refusal(400, "UnsupportedCertificate",
+				"The certificate '%s' must have a fully-qualified domain name, a supported signature, and a "+
+					"supported RSA key size.", arn)
 		}
 		return learn(func(answer string) {
 			listener := member(answer, "ListenerArn")

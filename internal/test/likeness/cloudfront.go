@@ -39,8 +39,10 @@ func (r *Distributions) Apply(c Call) faultproxy.Fault {
 		return faultproxy.Fault{}
 	}
 	method, path, query := c.rest()
-	if control := tail(path, "/2020-05-31/origin-access-control/"); control != "" && method == "DELETE" && r.uses("access ", control, "") {
-		return refusal(409, "OriginAccessControlInUse", "Cannot delete the origin access control because it's in use by one or more distributions.")
+	if control := tail(path, "/2020-05-31/origin-access-control/"); control != "" && method == "DELETE" &&
+		r.uses("access ", control, "") {
+		return refusal(409, "OriginAccessControlInUse",
+			"Cannot delete the origin access control because it's in use by one or more distributions.")
 	}
 	if !strings.HasPrefix(path, strings.TrimSuffix(distributions, "/")) {
 		return faultproxy.Fault{}
@@ -54,7 +56,8 @@ func (r *Distributions) Apply(c Call) faultproxy.Fault {
 		return rewrite(r.show)
 	case "DELETE":
 		if r.get("enabled "+id) == "true" || r.young("deploying "+id, r.Deploying) {
-			return refusal(409, "DistributionNotDisabled", "The distribution you are trying to delete has not been disabled.")
+			return refusal(409, "DistributionNotDisabled",
+				"The distribution you are trying to delete has not been disabled.")
 		}
 		return learn(func(string) {
 			for _, what := range []string{"enabled ", "names ", "access "} {
@@ -70,7 +73,8 @@ func (r *Distributions) Apply(c Call) faultproxy.Fault {
 	}
 	for _, name := range config.Aliases {
 		if r.uses("names ", name, id) {
-			return refusal(409, "CNAMEAlreadyExists", "One or more of the CNAMEs you provided are already associated with a different resource.")
+			return refusal(409, "CNAMEAlreadyExists",
+				"One or more of the CNAMEs you provided are already associated with a different resource.")
 		}
 	}
 	return rewrite(func(answer string) string {

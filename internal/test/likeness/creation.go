@@ -30,7 +30,8 @@ func (r *Creations) Apply(c Call) faultproxy.Fault {
 	}
 	key := c.Region + " " + c.Action + " " + token
 	if body := r.get(key); body != "" {
-		again := faultproxy.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/xml"}}, Body: []byte(body)}
+		again := faultproxy.Answer{Status: http.StatusOK, Header: http.Header{"Content-Type": {"text/xml"}},
+			Body: []byte(body)}
 		return faultproxy.Fault{Answer: &again}
 	}
 	return learn(func(answer string) { r.set(key, answer) })

@@ -42,13 +42,15 @@ func (r *Tables) Apply(c Call) faultproxy.Fault {
 		return r.read(c, key)
 	case "UpdateTable", "UpdateTimeToLive", "TagResource", "UntagResource", "DeleteTable":
 		if busy := r.busy(key); busy != "" {
-			return refusal(400, "ResourceInUseException", "Attempt to change a resource which is still in use: Table is being %s: %s", busy, name)
+			return refusal(400, "ResourceInUseException",
+				"Attempt to change a resource which is still in use: Table is being %s: %s", busy, name)
 		}
 	}
 	switch c.Action {
 	case "UpdateTimeToLive":
 		if r.young("ttl "+key, r.Hour) {
-			return refusal(400, "ValidationException", "Time to live has been modified multiple times within a fixed interval")
+			return refusal(400, "ValidationException",
+				"Time to live has been modified multiple times within a fixed interval")
 		}
 		return learn(func(string) { r.restart("ttl " + key) })
 	case "TagResource", "UntagResource":
@@ -107,13 +109,14 @@ func (r *Tables) read(c Call, key string) faultproxy.Fault {
 // remove has the emulator delete the table when AWS would be done with it.
 func (r *Tables) remove(c Call, key, name string) faultproxy.Fault {
 	header := c.Header.Clone()
-	return faultproxy.Fault{Instead: c.become("DescribeTable", map[string]any{"TableName": name}), Rewrite: document(func(answer map[string]any) {
-		r.restart("deleted " + key)
-		later(r.Deleting, r.Endpoint, "POST", header, c.Body)
-		r.show(key, answer["Table"])
-		answer["TableDescription"] = answer["Table"]
-		delete(answer, "Table")
-	})}
+	return faultproxy.Fault{Instead: c.become("DescribeTable", map[string]any{"TableName": name}),
+		Rewrite: document(func(answer map[string]any) {
+			r.restart("deleted " + key)
+			later(r.Deleting, r.Endpoint, "POST", header, c.Body)
+			r.show(key, answer["Table"])
+			answer["TableDescription"] = answer["Table"]
+			delete(answer, "Table")
+		})}
 }
 
 // show gives a table the state that it is in.

@@ -27,7 +27,8 @@ func (r *Instances) Apply(c Call) faultproxy.Fault {
 	if c.Service == "elasticloadbalancing" && c.Action == "RegisterTargets" {
 		for _, id := range numbered(c.Params, "Targets.member.") {
 			if r.young("pending "+id, r.Pending) {
-				return refused("InvalidTarget", fmt.Sprintf("The following targets are not in a running state and cannot be registered: '%s'", id))
+				return refused("InvalidTarget",
+					fmt.Sprintf("The following targets are not in a running state and cannot be registered: '%s'", id))
 			}
 		}
 	}
@@ -70,9 +71,11 @@ func (r *Instances) refuse(c Call, id string) faultproxy.Fault {
 	case c.Action == "AttachVolume" && pending:
 		return refused("IncorrectState", fmt.Sprintf("Instance '%s' is not 'running'.", id))
 	case c.Action == "StopInstances" && pending:
-		return refused("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in a state from which it can be stopped.", id))
+		return refused("IncorrectInstanceState",
+			fmt.Sprintf("The instance '%s' is not in a state from which it can be stopped.", id))
 	case c.Action == "StartInstances" && stopping:
-		return refused("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in a state from which it can be started.", id))
+		return refused("IncorrectInstanceState",
+			fmt.Sprintf("The instance '%s' is not in a state from which it can be started.", id))
 	case c.Action == "ModifyInstanceAttribute" && c.Params.Get("InstanceType.Value") != "" && stopping:
 		return refused("IncorrectInstanceState", fmt.Sprintf("The instance '%s' is not in the 'stopped' state.", id))
 	}

@@ -13,9 +13,12 @@ import (
 // wrapped are the newer operations of EC2, of which records have the request and the answer
 // each in a member of its own ("CreateNatGatewayRequest"), in the words of the API.
 var wrapped = []string{
-	"AssociateIamInstanceProfile", "CreateFleet", "CreateFlowLogs", "CreateLaunchTemplate", "CreateLaunchTemplateVersion", "CreateNatGateway", "CreateVpcEndpoint",
-	"DeleteLaunchTemplate", "DeleteLaunchTemplateVersions", "DeleteNatGateway", "DeleteVpcEndpoints", "DisassociateIamInstanceProfile", "ModifyInstanceMetadataOptions",
-	"ModifyLaunchTemplate", "ModifySecurityGroupRules", "ModifyVolume", "ModifyVpcEndpoint", "ReplaceIamInstanceProfileAssociation",
+	"AssociateIamInstanceProfile", "CreateFleet", "CreateFlowLogs", "CreateLaunchTemplate",
+	"CreateLaunchTemplateVersion", "CreateNatGateway", "CreateVpcEndpoint",
+	"DeleteLaunchTemplate", "DeleteLaunchTemplateVersions", "DeleteNatGateway", "DeleteVpcEndpoints",
+	"DisassociateIamInstanceProfile", "ModifyInstanceMetadataOptions",
+	"ModifyLaunchTemplate", "ModifySecurityGroupRules", "ModifyVolume", "ModifyVpcEndpoint",
+	"ReplaceIamInstanceProfileAssociation",
 }
 
 // sets are what records call EC2's lists that have other names than theirs with Set behind.

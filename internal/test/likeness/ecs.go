@@ -81,7 +81,8 @@ func serviceKey(c Call, cluster, service string) string {
 func (r *Services) register(c Call, in serviceRequest) faultproxy.Fault {
 	key := "registering " + c.Region + " " + in.Family
 	if since, begun := r.since(key); begun && since < r.Registering {
-		return refused("ClientException", "Too many concurrent attempts to create a new revision of the specified family.")
+		return refused("ClientException",
+			"Too many concurrent attempts to create a new revision of the specified family.")
 	}
 	r.restart(key)
 	return faultproxy.Fault{}
@@ -94,14 +95,17 @@ func (r *Services) create(c Call, in serviceRequest) faultproxy.Fault {
 		e.query(c, "iam", "CreateServiceLinkedRole", "AWSServiceName", "ecs.amazonaws.com")
 	}
 	if since, _ := r.since("role"); since < r.ServiceRole {
-		return refused("InvalidParameterException", "Unable to assume the service linked role. Please verify that the ECS service linked role exists.")
+		return refused("InvalidParameterException",
+			"Unable to assume the service linked role. Please verify that the ECS service linked role exists.")
 	}
 	if since, draining := r.since("draining " + key); draining && since < r.Draining {
 		return refused("InvalidParameterException", "Unable to Start a service that is still Draining.")
 	}
 	for _, b := range in.LoadBalancers {
 		if b.TargetGroupArn != "" && !balanced(e, c, b.TargetGroupArn) {
-			return refused("InvalidParameterException", fmt.Sprintf("The target group with targetGroupArn %s does not have an associated load balancer.", b.TargetGroupArn))
+			return refused("InvalidParameterException",
+				fmt.Sprintf("The target group with targetGroupArn %s does not have an associated load balancer.",
+					b.TargetGroupArn))
 		}
 	}
 	return learn(func(string) {
@@ -113,7 +117,8 @@ func (r *Services) create(c Call, in serviceRequest) faultproxy.Fault {
 // place has a service's tasks hold their network interfaces.
 func (r *Services) place(c Call, cluster, service string, in serviceRequest) {
 	if of := in.NetworkConfiguration.AwsvpcConfiguration; len(of.Subnets) > 0 {
-		r.Interfaces.hold("service "+serviceKey(c, cluster, service), interfaces{subnets: of.Subnets, groups: of.SecurityGroups})
+		r.Interfaces.hold("service "+serviceKey(c, cluster, service),
+			interfaces{subnets: of.Subnets, groups: of.SecurityGroups})
 	}
 }
 
@@ -130,7 +135,8 @@ func (r *Services) deleteCluster(c Call, in serviceRequest) faultproxy.Fault {
 	e := emulator(r.Endpoint)
 	var listed struct{ ServiceArns []string }
 	cluster, _ := json.Marshal(map[string]any{"cluster": in.Cluster})
-	if json.Unmarshal([]byte(e.target(c, "ListServices", string(cluster))), &listed) != nil || len(listed.ServiceArns) == 0 {
+	if json.Unmarshal([]byte(e.target(c, "ListServices", string(cluster))), &listed) != nil ||
+		len(listed.ServiceArns) == 0 {
 		return faultproxy.Fault{}
 	}
 	for _, arn := range listed.ServiceArns {
@@ -138,7 +144,8 @@ func (r *Services) deleteCluster(c Call, in serviceRequest) faultproxy.Fault {
 		since, draining := r.since("draining " + key)
 		switch {
 		case !draining:
-			return refused("ClusterContainsServicesException", "The Cluster cannot be deleted while Services are active.")
+			return refused("ClusterContainsServicesException",
+				"The Cluster cannot be deleted while Services are active.")
 		case since < r.Draining:
 			return refused("ClusterContainsTasksException", "The Cluster cannot be deleted while Tasks are active.")
 		}

@@ -67,7 +67,8 @@ func (r *LoadBalancers) cutOff(c Call) string {
 
 // interfaces are those of a load balancer as it is now.
 func (r *LoadBalancers) interfaces(c Call, arn string) interfaces {
-	answer := emulator(r.Endpoint).query(c, "elasticloadbalancing", "DescribeLoadBalancers", "LoadBalancerArns.member.1", arn)
+	answer := emulator(r.Endpoint).query(c, "elasticloadbalancing", "DescribeLoadBalancers",
+		"LoadBalancerArns.member.1", arn)
 	of := interfaces{subnets: members(answer, "SubnetId"), groups: members(member(answer, "SecurityGroups"), "member")}
 	if member(answer, "Scheme") != "internal" {
 		of.vpc = member(answer, "VpcId")

@@ -21,7 +21,8 @@ type emulator string
 var signed = regexp.MustCompile(`/[a-z0-9-]+/aws4_request`)
 
 // versions are those of the APIs that speak the Query protocol.
-var versions = map[string]string{"ec2": "2016-11-15", "elasticloadbalancing": "2015-12-01", "rds": "2014-10-31", "iam": "2010-05-08", "sns": "2010-03-31", "sts": "2011-06-15"}
+var versions = map[string]string{"ec2": "2016-11-15", "elasticloadbalancing": "2015-12-01", "rds": "2014-10-31",
+	"iam": "2010-05-08", "sns": "2010-03-31", "sts": "2011-06-15"}
 
 // query asks a service of the call's account and region in the Query protocol; of is
 // the parameters' names and values in turn. An answer that cannot be had is empty.

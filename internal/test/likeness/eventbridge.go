@@ -28,8 +28,10 @@ func (t *Trail) deliver(r record) {
 // event is what EventBridge makes of a record.
 func (r record) event() map[string]any {
 	return map[string]any{
-		"version": "0", "id": uuid(), "detail-type": "AWS API Call via CloudTrail", "source": "aws." + strings.TrimSuffix(r.text("eventSource"), ".amazonaws.com"),
-		"account": r.text("recipientAccountId"), "time": r.text("eventTime"), "region": r.text("awsRegion"), "resources": []any{}, "detail": map[string]any(r),
+		"version": "0", "id": uuid(), "detail-type": "AWS API Call via CloudTrail",
+		"source":  "aws." + strings.TrimSuffix(r.text("eventSource"), ".amazonaws.com"),
+		"account": r.text("recipientAccountId"), "time": r.text("eventTime"), "region": r.text("awsRegion"),
+		"resources": []any{}, "detail": map[string]any(r),
 	}
 }
 
@@ -78,11 +80,13 @@ func (t *Trail) send(arn string, event map[string]any, passed int) error {
 		if err != nil {
 			return err
 		}
-		if _, err = t.json(account, region, "sqs", "AmazonSQS.SendMessage", map[string]any{"QueueUrl": url, "MessageBody": string(body)}); err != nil {
+		if _, err = t.json(account, region, "sqs", "AmazonSQS.SendMessage",
+			map[string]any{"QueueUrl": url, "MessageBody": string(body)}); err != nil {
 			return err
 		}
 	case "sns":
-		answer := t.emulator.query(t.as(account, region, "sns"), "sns", "Publish", "TopicArn", arn, "Message", string(body))
+		answer := t.emulator.query(t.as(account, region, "sns"), "sns", "Publish", "TopicArn", arn, "Message",
+			string(body))
 		if answer == "" {
 			return fmt.Errorf("nothing was published")
 		}
@@ -108,7 +112,8 @@ func (t *Trail) queue(account, region, name string) (string, error) {
 func (t *Trail) as(account, region, service string) Call {
 	var c Call
 	c.Service, c.Region, c.Header = service, region, http.Header{}
-	c.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIAMOTO"+account+"/20260101/"+region+"/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+	c.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIAMOTO"+account+"/20260101/"+region+"/"+service+
+		"/aws4_request, SignedHeaders=host, Signature=0")
 	c.Header.Set("X-Amz-Date", "20260101T000000Z")
 	c.Header.Set("X-Moto-Account-Id", account) // where no proxy of the tests' says so
 	return c
@@ -187,7 +192,8 @@ func matchesOne(want, got any, there bool) bool {
 			return there && strings.HasSuffix(text, suffix)
 		case "wildcard":
 			wildcard, _ := value.(string)
-			return there && regexp.MustCompile("^"+strings.ReplaceAll(regexp.QuoteMeta(wildcard), `\*`, ".*")+"$").MatchString(text)
+			return there && regexp.MustCompile("^"+strings.ReplaceAll(regexp.QuoteMeta(wildcard), `\*`, ".*")+
+				"$").MatchString(text)
 		case "anything-but":
 			switch value := value.(type) {
 			case []any:
@@ -252,7 +258,8 @@ func (t *Trail) lookUp(account, region, bus string) ([]busRule, error) {
 		if state == "DISABLED" || text == "" || json.Unmarshal([]byte(text), &r.pattern) != nil {
 			continue
 		}
-		answer, err := t.json(account, region, "events", "AWSEvents.ListTargetsByRule", map[string]any{"Rule": r.name, "EventBusName": bus})
+		answer, err := t.json(account, region, "events", "AWSEvents.ListTargetsByRule",
+			map[string]any{"Rule": r.name, "EventBusName": bus})
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +309,8 @@ func (t *Trail) Deliver(put func(key string, file []byte) error) error {
 			return err
 		}
 		now := time.Now().UTC()
-		key := fmt.Sprintf("AWSLogs/%s/CloudTrail/%s/%s/%s_CloudTrail_%s_%s_%s.json.gz", account, region, now.Format("2006/01/02"), account, region, now.Format("20060102T1504Z"), uuid()[:8])
+		key := fmt.Sprintf("AWSLogs/%s/CloudTrail/%s/%s/%s_CloudTrail_%s_%s_%s.json.gz", account, region,
+			now.Format("2006/01/02"), account, region, now.Format("20060102T1504Z"), uuid()[:8])
 		if err := put(key, zipped.Bytes()); err != nil {
 			return err
 		}

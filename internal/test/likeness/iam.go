@@ -34,12 +34,17 @@ type unknown struct {
 // refusing are the services that look at the principals of policies: pages of the
 // operations, and what the Terraform AWS provider waits for.
 var refusing = map[string]unknown{
-	"iam": {[]string{"CreateRole", "UpdateAssumeRolePolicy"}, "MalformedPolicyDocument", `Invalid principal in policy: "AWS":"%s"`},
-	"s3":  {[]string{"?policy"}, "MalformedPolicy", "Invalid principal in policy"},
-	"sns": {[]string{"SetTopicAttributes", "CreateTopic"}, "InvalidParameter", "Invalid parameter: Policy Error: PrincipalNotFound"},
-	"sqs": {[]string{"SetQueueAttributes", "CreateQueue"}, "InvalidAttributeValue", "Invalid value for the parameter Policy."},
-	"kms": {[]string{"PutKeyPolicy", "CreateKey"}, "MalformedPolicyDocumentException", "Policy contains a statement with one or more invalid principals."},
-	"ecr": {[]string{"SetRepositoryPolicy"}, "InvalidParameterException", "Invalid parameter at 'PolicyText' failed to satisfy constraint: 'Principal not found'"},
+	"iam": {[]string{"CreateRole", "UpdateAssumeRolePolicy"}, "MalformedPolicyDocument",
+		`Invalid principal in policy: "AWS":"%s"`},
+	"s3": {[]string{"?policy"}, "MalformedPolicy", "Invalid principal in policy"},
+	"sns": {[]string{"SetTopicAttributes", "CreateTopic"}, "InvalidParameter",
+		"Invalid parameter: Policy Error: PrincipalNotFound"},
+	"sqs": {[]string{"SetQueueAttributes", "CreateQueue"}, "InvalidAttributeValue",
+		"Invalid value for the parameter Policy."},
+	"kms": {[]string{"PutKeyPolicy", "CreateKey"}, "MalformedPolicyDocumentException",
+		"Policy contains a statement with one or more invalid principals."},
+	"ecr": {[]string{"SetRepositoryPolicy"}, "InvalidParameterException",
+		"Invalid parameter at 'PolicyText' failed to satisfy constraint: 'Principal not found'"},
 }
 
 // Apply implements [Rule].
@@ -54,17 +59,22 @@ func (r *Identities) Apply(c Call) faultproxy.Fault {
 	switch c.Action {
 	case "CreateRole", "CreateUser":
 		if strings.HasPrefix(c.Params.Get("Path"), "/aws-service-role/") {
-			return refusal(403, "AccessDenied", "Cannot create roles in the path /aws-service-role/: use CreateServiceLinkedRole")
+			return refusal(403, "AccessDenied",
+				"Cannot create roles in the path /aws-service-role/: use CreateServiceLinkedRole")
 		}
 		return learn(func(string) { r.restart("made " + name) })
 	case "DeleteRole", "DeleteUser":
 		if strings.HasPrefix(name, "AWSServiceRoleFor") {
-			return refusal(400, "UnmodifiableEntity", "Cannot perform the operation on the protected role '%s' - this role is only modifiable by AWS", name)
+			return refusal(400, "UnmodifiableEntity",
+				"Cannot perform the operation on the protected role '%s' - this role is only modifiable by AWS", name)
 		}
 		return learn(func(string) { r.forget("made " + name) })
-	case "UpdateRole", "UpdateRoleDescription", "UpdateAssumeRolePolicy", "AttachRolePolicy", "DetachRolePolicy", "PutRolePolicy", "TagRole", "UntagRole":
-		if strings.HasPrefix(name, "AWSServiceRoleFor") && !strings.Contains(c.Action, "Tag") && c.Action != "UpdateRoleDescription" {
-			return refusal(400, "UnmodifiableEntity", "Cannot perform the operation on the protected role '%s' - this role is only modifiable by AWS", name)
+	case "UpdateRole", "UpdateRoleDescription", "UpdateAssumeRolePolicy", "AttachRolePolicy", "DetachRolePolicy",
+		"PutRolePolicy", "TagRole", "UntagRole":
+		if strings.HasPrefix(name, "AWSServiceRoleFor") && !strings.Contains(c.Action, "Tag") &&
+			c.Action != "UpdateRoleDescription" {
+			return refusal(400, "UnmodifiableEntity",
+				"Cannot perform the operation on the protected role '%s' - this role is only modifiable by AWS", name)
 		}
 	case "ListRoles", "ListUsers":
 		return faultproxy.Fault{Rewrite: element("member", func(text string) string {
@@ -85,7 +95,8 @@ func (r *Identities) unknown(c Call) (faultproxy.Fault, bool) {
 	}
 	looks := false
 	for _, action := range says.actions {
-		looks = looks || c.Action == action || strings.HasPrefix(action, "?") && strings.HasPrefix(c.Action, "PUT ") && strings.Contains(c.Action, action)
+		looks = looks || c.Action == action || strings.HasPrefix(action, "?") && strings.HasPrefix(c.Action, "PUT ") &&
+			strings.Contains(c.Action, action)
 	}
 	if !looks {
 		return faultproxy.Fault{}, false
@@ -100,7 +111,8 @@ func (r *Identities) unknown(c Call) (faultproxy.Fault, bool) {
 	}
 	for _, found := range principal.FindAllStringSubmatch(text, -1) {
 		if r.young("made "+lastPart(found[1]), r.Spreading) {
-			return faultproxy.Fault{Status: 400, Code: says.code, Message: strings.ReplaceAll(says.message, "%s", found[0])}, true
+			return faultproxy.Fault{Status: 400, Code: says.code,
+				Message: strings.ReplaceAll(says.message, "%s", found[0])}, true
 		}
 	}
 	return faultproxy.Fault{}, false

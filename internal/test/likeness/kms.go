@@ -12,7 +12,8 @@ import (
 type Keys struct{ memory }
 
 // changing are the operations that a key refuses while it waits for its deletion.
-var changing = []string{"CreateAlias", "DisableKey", "DisableKeyRotation", "EnableKey", "EnableKeyRotation", "ScheduleKeyDeletion", "TagResource",
+var changing = []string{"CreateAlias", "DisableKey", "DisableKeyRotation", "EnableKey", "EnableKeyRotation",
+	"ScheduleKeyDeletion", "TagResource",
 	"UntagResource", "UpdateKeyDescription"}
 
 // Apply implements [Rule].

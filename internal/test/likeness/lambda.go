@@ -76,10 +76,12 @@ func (r *Functions) create(c Call) faultproxy.Fault {
 		return faultproxy.Fault{}
 	}
 	if !r.Roles.assumable(in.Role) {
-		return refused("InvalidParameterValueException", "The role defined for the function cannot be assumed by Lambda.")
+		return refused("InvalidParameterValueException",
+			"The role defined for the function cannot be assumed by Lambda.")
 	}
 	if len(in.VpcConfig.SubnetIds) > 0 && !r.Roles.connects(in.Role) {
-		return refused("InvalidParameterValueException", "The provided execution role does not have permissions to call CreateNetworkInterface on EC2")
+		return refused("InvalidParameterValueException",
+			"The provided execution role does not have permissions to call CreateNetworkInterface on EC2")
 	}
 	key := c.Region + " " + in.FunctionName
 	return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
@@ -121,7 +123,8 @@ func (r *Functions) update(c Call, key, part string) faultproxy.Fault {
 // place has a function hold its network interfaces.
 func (r *Functions) place(key string, in networking) {
 	if len(in.VpcConfig.SubnetIds) > 0 {
-		r.Interfaces.hold("function "+key, interfaces{subnets: in.VpcConfig.SubnetIds, groups: in.VpcConfig.SecurityGroupIds})
+		r.Interfaces.hold("function "+key,
+			interfaces{subnets: in.VpcConfig.SubnetIds, groups: in.VpcConfig.SecurityGroupIds})
 	}
 }
 
@@ -132,7 +135,8 @@ func (r *Functions) show(c Call, configuration map[string]any) {
 	after, updating := r.since("updating " + key)
 	switch {
 	case pending && since < r.Pending:
-		configuration["State"], configuration["StateReasonCode"], configuration["StateReason"] = "Pending", "Creating", "The function is being created."
+		configuration["State"], configuration["StateReasonCode"], configuration["StateReason"] = "Pending", "Creating",
+			"The function is being created."
 	case updating && after < r.Updating:
 		configuration["LastUpdateStatus"] = "InProgress"
 	}

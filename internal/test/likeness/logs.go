@@ -37,8 +37,10 @@ func (r *LogGroups) Apply(c Call) faultproxy.Fault {
 	case "DescribeLogGroups":
 		in := c.input()
 		names, named := in["logGroupIdentifiers"].([]any)
-		if named && (in["logGroupNamePrefix"] != nil || in["logGroupNamePattern"] != nil || len(names) == 0 || len(names) > 50) {
-			return refusal(400, "InvalidParameterException", "1 to 50 logGroupIdentifiers can be specified, and no other filter than includeLinkedAccounts with them.")
+		if named && (in["logGroupNamePrefix"] != nil || in["logGroupNamePattern"] != nil || len(names) == 0 ||
+			len(names) > 50) {
+			return refusal(400, "InvalidParameterException",
+				"1 to 50 logGroupIdentifiers can be specified, and no other filter than includeLinkedAccounts with them.")
 		}
 		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
 			if named {
@@ -64,22 +66,25 @@ func (r *LogGroups) Apply(c Call) faultproxy.Fault {
 			r.forget("key " + key)
 		})
 	}
-	if !slices.Contains([]string{"AssociateKmsKey", "DisassociateKmsKey", "PutRetentionPolicy", "DeleteRetentionPolicy", "DeleteLogGroup"}, c.Action) {
+	if !slices.Contains([]string{"AssociateKmsKey", "DisassociateKmsKey", "PutRetentionPolicy", "DeleteRetentionPolicy",
+		"DeleteLogGroup"}, c.Action) {
 		return faultproxy.Fault{}
 	}
 	if r.young("working "+key, r.Working) {
-		return refusal(400, "OperationAbortedException", "A conflicting operation is currently in progress against this resource. Please try again.")
+		return refusal(400, "OperationAbortedException",
+			"A conflicting operation is currently in progress against this resource. Please try again.")
 	}
 	if c.Action == "AssociateKmsKey" || c.Action == "DisassociateKmsKey" {
 		arn := c.said("kmsKeyId")
 		if arn == "" {
 			arn = "none"
 		}
-		return faultproxy.Fault{Instead: c.become("DescribeLogGroups", map[string]any{"logGroupNamePrefix": name}), Rewrite: func([]byte) []byte {
-			r.restart("working " + key)
-			r.set("key "+key, arn)
-			return []byte("{}")
-		}}
+		return faultproxy.Fault{Instead: c.become("DescribeLogGroups", map[string]any{"logGroupNamePrefix": name}),
+			Rewrite: func([]byte) []byte {
+				r.restart("working " + key)
+				r.set("key "+key, arn)
+				return []byte("{}")
+			}}
 	}
 	return learn(func(string) { r.restart("working " + key) })
 }

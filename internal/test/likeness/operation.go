@@ -36,7 +36,8 @@ var byService = sync.OnceValue(func() map[string][]restCall {
 	for line := range strings.Lines(restCalls) {
 		fields := strings.Fields(line)
 		path, query, _ := strings.Cut(fields[2], "?")
-		call := restCall{method: fields[1], operation: fields[3], has: map[string][]string{}, queries: map[string]string{}}
+		call := restCall{method: fields[1], operation: fields[3], has: map[string][]string{},
+			queries: map[string]string{}}
 		pattern := "^"
 		for at := 0; at < len(path); {
 			m := label.FindStringSubmatchIndex(path[at:])
@@ -47,7 +48,8 @@ var byService = sync.OnceValue(func() map[string][]restCall {
 			pattern += regexp.QuoteMeta(path[at : at+m[0]])
 			name := path[at+m[2] : at+m[3]]
 			switch {
-			case m[4] != m[5], strings.HasSuffix(strings.ToLower(name), "arn"), name == "Resource", name == "ResourceId":
+			case m[4] != m[5], strings.HasSuffix(strings.ToLower(name), "arn"), name == "Resource",
+				name == "ResourceId":
 				pattern += "(.+)"
 			default:
 				pattern += "([^/]+)"
@@ -172,7 +174,8 @@ func eventName(c faultproxy.Call, source, operation string) string {
 	date, _, _ := strings.Cut(path, "/")
 	name := operation + strings.ReplaceAll(date, "-", "")
 	switch operation {
-	case "UpdateFunctionConfiguration", "UpdateFunctionCode", "TagResource", "UntagResource", "AddPermission", "RemovePermission":
+	case "UpdateFunctionConfiguration", "UpdateFunctionCode", "TagResource", "UntagResource", "AddPermission",
+		"RemovePermission":
 		name += "v2"
 	}
 	if modules.Operation(name) != operation {

@@ -53,11 +53,15 @@ func (r *DBInstances) Apply(c Call) faultproxy.Fault {
 		return r.delete(c, id, key)
 	case "DeleteDBSubnetGroup":
 		if group := c.Params.Get("DBSubnetGroupName"); r.uses(c, "DBSubnetGroupName", group) {
-			return refused("InvalidDBSubnetGroupStateFault", fmt.Sprintf("Cannot delete the subnet group '%s' because at least one database instance is still using it.", group))
+			return refused("InvalidDBSubnetGroupStateFault",
+				fmt.Sprintf("Cannot delete the subnet group '%s' because at least one database instance is still "+
+					"using it.", group))
 		}
 	case "DeleteDBParameterGroup":
 		if group := c.Params.Get("DBParameterGroupName"); r.uses(c, "DBParameterGroupName", group) {
-			return refused("InvalidDBParameterGroupState", fmt.Sprintf("One or more database instances are still members of this parameter group %s, so the group cannot be deleted", group))
+			return refused("InvalidDBParameterGroupState",
+				fmt.Sprintf("One or more database instances are still members of this parameter group %s, so the "+
+					"group cannot be deleted", group))
 		}
 	}
 	return r.shown(c)
@@ -73,8 +77,10 @@ func (r *DBInstances) create(c Call, key string) faultproxy.Fault {
 		return refused("DBInstanceAlreadyExists", "DB instance already exists")
 	}
 	if group := c.Params.Get("DBSubnetGroupName"); group != "" &&
-		!slices.Contains(members(emulator(r.Endpoint).query(c, "rds", "DescribeDBSubnetGroups"), "DBSubnetGroupName"), group) {
-		return faultproxy.Fault{Status: http.StatusNotFound, Code: "DBSubnetGroupNotFoundFault", Message: fmt.Sprintf("DB subnet group '%s' does not exist.", group)}
+		!slices.Contains(members(emulator(r.Endpoint).query(c, "rds", "DescribeDBSubnetGroups"), "DBSubnetGroupName"),
+			group) {
+		return faultproxy.Fault{Status: http.StatusNotFound, Code: "DBSubnetGroupNotFoundFault",
+			Message: fmt.Sprintf("DB subnet group '%s' does not exist.", group)}
 	}
 	return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 		r.forget("modifying " + key)
@@ -91,7 +97,9 @@ func (r *DBInstances) modify(c Call, key string) faultproxy.Fault {
 	case r.unavailable(key):
 		return refused("InvalidDBInstanceState", "Database instance is not in available state.")
 	case storage && r.young("optimizing "+key, r.Modifying+r.Optimizing):
-		return refused("InvalidParameterCombination", "You can't currently modify the storage of this DB instance because the previous storage change is being optimized.")
+		return refused("InvalidParameterCombination",
+			"You can't currently modify the storage of this DB instance because the previous storage change is being "+
+				"optimized.")
 	}
 	return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 		r.restart("modifying " + key)
@@ -108,7 +116,8 @@ func (r *DBInstances) delete(c Call, id, key string) faultproxy.Fault {
 		return refused("InvalidDBInstanceState", fmt.Sprintf("Instance %s is already being deleted.", id))
 	}
 	if c.Params.Get("SkipFinalSnapshot") != "true" && r.unavailable(key) {
-		return refused("InvalidDBInstanceState", fmt.Sprintf("Cannot create a snapshot because the database instance %s is not currently in the available state.", id))
+		return refused("InvalidDBInstanceState",
+			fmt.Sprintf("Cannot create a snapshot because the database instance %s is not currently in the available state.", id))
 	}
 	describe := "Action=DescribeDBInstances&Version=" + versions["rds"] + "&DBInstanceIdentifier=" + id
 	return faultproxy.Fault{Instead: describe, Rewrite: func(body []byte) []byte {
@@ -140,7 +149,8 @@ func (r *DBInstances) show(c Call, text string) string {
 	if _, deleting := r.since("deleting " + key); deleting {
 		return put(text, "DBInstanceStatus", "deleting")
 	}
-	r.Interfaces.hold("database "+key, interfaces{subnets: members(text, "SubnetIdentifier"), groups: members(text, "VpcSecurityGroupId")})
+	r.Interfaces.hold("database "+key,
+		interfaces{subnets: members(text, "SubnetIdentifier"), groups: members(text, "VpcSecurityGroupId")})
 	switch {
 	case r.young("creating "+key, r.Creating):
 		text = put(text, "DBInstanceStatus", "creating")

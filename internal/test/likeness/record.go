@@ -37,12 +37,14 @@ var dataEvents = map[string][]string{
 	"lambda":   {"Invoke", "InvokeAsync", "InvokeWithResponseStream"},
 	"logs":     {"PutLogEvents", "StartQuery"},
 	"sns":      {"Publish", "PublishBatch"},
-	"sqs":      {"SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch", "ChangeMessageVisibility", "ChangeMessageVisibilityBatch"},
+	"sqs": {"SendMessage", "SendMessageBatch", "ReceiveMessage", "DeleteMessage", "DeleteMessageBatch",
+		"ChangeMessageVisibility", "ChangeMessageVisibilityBatch"},
 }
 
 // unrecorded reports whether a call is none that the record of management events has.
 func unrecorded(service, operation string) bool {
-	return slices.Contains(dataEvents[service], operation) || service == "monitoring" && operation == "PutMetricData" || service == "ecr" && strings.Contains(operation, "Layer")
+	return slices.Contains(dataEvents[service], operation) || service == "monitoring" && operation == "PutMetricData" ||
+		service == "ecr" && strings.Contains(operation, "Layer")
 }
 
 // reads reports whether a call changes nothing.
@@ -56,9 +58,12 @@ func (t *Trail) record(c faultproxy.Call, a faultproxy.Answer, operation string,
 		region = "us-east-1"
 	}
 	r := record{
-		"eventVersion": "1.11", "eventID": uuid(), "eventTime": at.Format(time.RFC3339), "eventSource": source, "eventName": eventName(c, source, operation),
-		"awsRegion": region, "sourceIPAddress": cmp.Or(c.Header.Get("X-Forwarded-For"), c.Address), "userAgent": c.Header.Get("User-Agent"),
-		"userIdentity": who.element(accessKey(c.Header)), "requestID": requestID(a), "readOnly": reads(operation), "eventType": "AwsApiCall",
+		"eventVersion": "1.11", "eventID": uuid(), "eventTime": at.Format(time.RFC3339), "eventSource": source,
+		"eventName": eventName(c, source, operation),
+		"awsRegion": region, "sourceIPAddress": cmp.Or(c.Header.Get("X-Forwarded-For"), c.Address),
+		"userAgent":    c.Header.Get("User-Agent"),
+		"userIdentity": who.element(accessKey(c.Header)), "requestID": requestID(a), "readOnly": reads(operation),
+		"eventType":       "AwsApiCall",
 		"managementEvent": true, "recipientAccountId": who.account, "eventCategory": "Management",
 		"requestParameters": hidden(request), "responseElements": nil,
 	}
@@ -72,7 +77,8 @@ func (t *Trail) record(c faultproxy.Call, a faultproxy.Answer, operation string,
 
 // element is the record's userIdentity ("CloudTrail userIdentity element").
 func (i identity) element(key string) map[string]any {
-	element := map[string]any{"type": "IAMUser", "principalId": i.id, "arn": i.arn, "accountId": i.account, "accessKeyId": key}
+	element := map[string]any{"type": "IAMUser", "principalId": i.id, "arn": i.arn, "accountId": i.account,
+		"accessKeyId": key}
 	resource := i.arn[strings.LastIndexByte(i.arn, ':')+1:]
 	kind, rest, _ := strings.Cut(resource, "/")
 	switch kind {
@@ -83,8 +89,10 @@ func (i identity) element(key string) map[string]any {
 		element["type"] = "AssumedRole"
 		id, _, _ := strings.Cut(i.id, ":")
 		element["sessionContext"] = map[string]any{"sessionIssuer": map[string]any{
-			"type": "Role", "principalId": id, "arn": "arn:aws:iam::" + i.account + ":role/" + role, "accountId": i.account, "userName": role,
-		}, "attributes": map[string]any{"creationDate": time.Now().UTC().Format(time.RFC3339), "mfaAuthenticated": "false"}}
+			"type": "Role", "principalId": id, "arn": "arn:aws:iam::" + i.account + ":role/" + role,
+			"accountId": i.account, "userName": role,
+		}, "attributes": map[string]any{"creationDate": time.Now().UTC().Format(time.RFC3339),
+			"mfaAuthenticated": "false"}}
 	default:
 		element["userName"] = rest[strings.LastIndexByte(rest, '/')+1:]
 	}
@@ -137,7 +145,8 @@ func hidden(v any) any {
 	case map[string]any:
 		for name, inner := range v {
 			switch lower := strings.ToLower(name); {
-			case strings.Contains(lower, "password"), strings.Contains(lower, "secretstring"), lower == "secretaccesskey", lower == "privatekey", lower == "authtoken":
+			case strings.Contains(lower, "password"), strings.Contains(lower, "secretstring"),
+				lower == "secretaccesskey", lower == "privatekey", lower == "authtoken":
 				v[name] = "HIDDEN_DUE_TO_SECURITY_REASONS"
 			case lower == "userdata":
 				v[name] = "<sensitiveDataRemoved>"

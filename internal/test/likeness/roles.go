@@ -25,7 +25,9 @@ func (r *Roles) Apply(c Call) faultproxy.Fault {
 		return r.changed(c)
 	case "ec2":
 		if name := profile(c); name != "" && r.young("profile "+name, r.Propagation) {
-			return refused("InvalidParameterValue", fmt.Sprintf("Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", name))
+			return refused("InvalidParameterValue",
+				fmt.Sprintf("Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance "+
+					"Profile name", name))
 		}
 	}
 	return faultproxy.Fault{}
@@ -69,7 +71,8 @@ func (r *Roles) changed(c Call) faultproxy.Fault {
 // networks reports whether a policy, by its ARN or as a document, lets Lambda make
 // network interfaces (AWS Managed Policy Reference).
 func networks(policy string) bool {
-	for _, may := range []string{"AWSLambdaVPCAccessExecutionRole", "AdministratorAccess", "ec2:CreateNetworkInterface", `"ec2:*"`} {
+	for _, may := range []string{"AWSLambdaVPCAccessExecutionRole", "AdministratorAccess", "ec2:CreateNetworkInterface",
+		`"ec2:*"`} {
 		if strings.Contains(policy, may) {
 			return true
 		}

@@ -98,7 +98,8 @@ func (r *DNS) Apply(c Call) faultproxy.Fault {
 		})}
 	}
 	if r.young("working "+zone, r.Working) {
-		return refusal(400, "PriorRequestNotComplete", "The request was rejected because Route 53 was still processing a prior request.")
+		return refusal(400, "PriorRequestNotComplete",
+			"The request was rejected because Route 53 was still processing a prior request.")
 	}
 	changes := changesOf(c)
 	for _, change := range changes {
@@ -135,7 +136,8 @@ func (r *DNS) changed(zone string, changes []recordChange) {
 // services it knows distributions alone.
 func (r *DNS) missing(zone string, change recordChange) string {
 	alias := change.Set.AliasTarget
-	if alias == nil || change.Action == "DELETE" || alias.HostedZoneId != zone && alias.HostedZoneId != cloudFrontZone ||
+	if alias == nil || change.Action == "DELETE" || alias.HostedZoneId != zone &&
+		alias.HostedZoneId != cloudFrontZone ||
 		r.get("target "+alias.HostedZoneId+" "+normalName(alias.DNSName)) != "" {
 		return ""
 	}

@@ -47,7 +47,8 @@ func (r *Buckets) Apply(c Call) faultproxy.Fault {
 	case method == "GET" && bucket == "":
 		return rewrite(func(answer string) string { return r.listing(answer, query.Get("prefix")) })
 	case method == "PUT" && len(query) == 0 && r.young("deleted "+bucket, r.Deleting):
-		return refusal(409, "OperationAborted", "A conflicting conditional operation is currently in progress against this resource. Please try again.")
+		return refusal(409, "OperationAborted",
+			"A conflicting conditional operation is currently in progress against this resource. Please try again.")
 	case method == "PUT" && len(query) == 0:
 		return learn(func(string) { r.forget("deleted " + bucket) })
 	case method == "DELETE" && len(query) == 0:
@@ -64,9 +65,11 @@ func (r *Buckets) listing(answer, prefix string) string {
 	defer r.lock.Unlock()
 	for key, at := range r.times {
 		name := strings.TrimPrefix(key, "deleted ")
-		if time.Since(at) < r.Listing && strings.HasPrefix(name, prefix) && !strings.Contains(answer, "<Name>"+name+"</Name>") {
+		if time.Since(at) < r.Listing && strings.HasPrefix(name, prefix) &&
+			!strings.Contains(answer, "<Name>"+name+"</Name>") {
 			answer = strings.Replace(answer, "</Buckets>", fmt.Sprintf(
-				"<Bucket><Name>%s</Name><CreationDate>2025-01-01T00:00:00.000Z</CreationDate></Bucket></Buckets>", name), 1)
+				"<Bucket><Name>%s</Name><CreationDate>2025-01-01T00:00:00.000Z</CreationDate></Bucket></Buckets>",
+				name), 1)
 		}
 	}
 	return answer

@@ -55,16 +55,19 @@ func (r *Secrets) Apply(c Call) faultproxy.Fault {
 		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) { owned(answer) })}
 	case "CreateSecret":
 		if r.get("deleted "+c.Region+" "+c.said("Name")) != "" {
-			return refusal(400, "InvalidRequestException", "You can't create this secret because a secret with this name is already scheduled for deletion.")
+			return refusal(400, "InvalidRequestException",
+				"You can't create this secret because a secret with this name is already scheduled for deletion.")
 		}
 	case "RestoreSecret":
 		return learn(func(string) { r.forget(key) })
 	case "DeleteSecret", "UpdateSecret", "TagResource", "UntagResource", "PutSecretValue":
 		switch {
 		case strings.Contains(name, "!"):
-			return refusal(400, "InvalidRequestException", "The secret is managed by another service, and you must use that service to update it.")
+			return refusal(400, "InvalidRequestException",
+				"The secret is managed by another service, and you must use that service to update it.")
 		case r.get(key) != "":
-			return refusal(400, "InvalidRequestException", "You can't perform this operation on the secret because it was marked for deletion.")
+			return refusal(400, "InvalidRequestException",
+				"You can't perform this operation on the secret because it was marked for deletion.")
 		case c.Action == "DeleteSecret" && c.input()["ForceDeleteWithoutRecovery"] != true:
 			return learn(func(string) { r.set(key, "yes") })
 		}

@@ -61,7 +61,8 @@ func (r *Topics) subscribe(p url.Values) faultproxy.Fault {
 	}
 	text := "attributes: " + attributes.Encode()
 	if there := r.get("attributes " + what); there != "" && there != text {
-		return refusal(400, "InvalidParameter", "Invalid parameter: Attributes Reason: Subscription already exists with different attributes")
+		return refusal(400, "InvalidParameter",
+			"Invalid parameter: Attributes Reason: Subscription already exists with different attributes")
 	}
 	return rewrite(func(answer string) string {
 		r.set("attributes "+what, text)
@@ -76,15 +77,17 @@ func (r *Topics) subscribe(p url.Values) faultproxy.Fault {
 // effective is an attribute of a topic as SNS keeps it.
 func effective(entry string) string {
 	var policy map[string]map[string]any
-	if member(entry, "key") != "DeliveryPolicy" || json.Unmarshal([]byte(html.UnescapeString(member(entry, "value"))), &policy) != nil || policy["http"] == nil {
+	if member(entry, "key") != "DeliveryPolicy" ||
+		json.Unmarshal([]byte(html.UnescapeString(member(entry, "value"))), &policy) != nil || policy["http"] == nil {
 		return entry
 	}
 	if _, told := policy["http"]["disableSubscriptionOverrides"]; !told {
 		policy["http"]["disableSubscriptionOverrides"] = false
 	}
 	if retries, ok := policy["http"]["defaultHealthyRetryPolicy"].(map[string]any); ok {
-		for name, usual := range map[string]any{"minDelayTarget": 20, "maxDelayTarget": 20, "numRetries": 3, "numMaxDelayRetries": 0,
-			"numNoDelayRetries": 0, "numMinDelayRetries": 0, "backoffFunction": "linear"} {
+		for name, usual := range map[string]any{"minDelayTarget": 20, "maxDelayTarget": 20, "numRetries": 3,
+			"numMaxDelayRetries": 0,
+			"numNoDelayRetries":  0, "numMinDelayRetries": 0, "backoffFunction": "linear"} {
 			if _, told := retries[name]; !told {
 				retries[name] = usual
 			}

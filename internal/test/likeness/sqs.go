@@ -33,7 +33,8 @@ func (r *Queues) Apply(c Call) faultproxy.Fault {
 	case "CreateQueue":
 		name := c.said("QueueName")
 		if r.young("deleted "+c.Region+name, r.Deleted) {
-			return refusal(400, "AWS.SimpleQueueService.QueueDeletedRecently", "You must wait 60 seconds after deleting a queue before you can create another with the same name.")
+			return refusal(400, "AWS.SimpleQueueService.QueueDeletedRecently",
+				"You must wait 60 seconds after deleting a queue before you can create another with the same name.")
 		}
 		return learn(func(string) {
 			r.forget("deleted " + c.Region + name)
@@ -48,7 +49,9 @@ func (r *Queues) Apply(c Call) faultproxy.Fault {
 			r.forget("attributes " + c.Region + name)
 		})
 	case "ListQueues":
-		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) { r.list(c.Region, c.said("QueueNamePrefix"), answer) })}
+		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
+			r.list(c.Region, c.said("QueueNamePrefix"), answer)
+		})}
 	case "SetQueueAttributes":
 		return learn(func(string) { r.begin("changed " + c.Region + name) })
 	case "GetQueueAttributes":

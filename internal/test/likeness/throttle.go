@@ -32,20 +32,28 @@ type quota struct {
 // quotas", and the pages of the operations.
 var quotas = map[string]map[string]quota{
 	"acm": {
-		"RequestCertificate": {5, 5, ""}, "DescribeCertificate": {10, 10, ""}, "ListCertificates": {8, 8, ""}, "ListTagsForCertificate": {10, 10, ""},
-		"AddTagsToCertificate": {5, 5, ""}, "RemoveTagsFromCertificate": {5, 5, ""}, "DeleteCertificate": {10, 10, ""},
+		"RequestCertificate": {5, 5, ""}, "DescribeCertificate": {10, 10, ""}, "ListCertificates": {8, 8, ""},
+		"ListTagsForCertificate": {10, 10, ""},
+		"AddTagsToCertificate":   {5, 5, ""}, "RemoveTagsFromCertificate": {5, 5, ""},
+		"DeleteCertificate": {10, 10, ""},
 	},
 	"sns": {
-		"ListTagsForResource": {10, 10, ""}, "TagResource": {10, 10, ""}, "UntagResource": {10, 10, ""}, "ListTopics": {30, 30, ""},
-		"ListSubscriptions": {30, 30, ""}, "ListSubscriptionsByTopic": {30, 30, ""}, "Subscribe": {100, 100, ""}, "Unsubscribe": {100, 100, ""},
+		"ListTagsForResource": {10, 10, ""}, "TagResource": {10, 10, ""}, "UntagResource": {10, 10, ""},
+		"ListTopics":        {30, 30, ""},
+		"ListSubscriptions": {30, 30, ""}, "ListSubscriptionsByTopic": {30, 30, ""}, "Subscribe": {100, 100, ""},
+		"Unsubscribe": {100, 100, ""},
 	},
 	"kms": {
-		"CreateKey": {5, 5, ""}, "CreateAlias": {5, 5, ""}, "DeleteAlias": {15, 15, ""}, "ScheduleKeyDeletion": {15, 15, ""}, "TagResource": {10, 10, ""},
-		"UntagResource": {5, 5, ""}, "PutKeyPolicy": {15, 15, ""}, "EnableKeyRotation": {15, 15, ""}, "UpdateKeyDescription": {5, 5, ""},
+		"CreateKey": {5, 5, ""}, "CreateAlias": {5, 5, ""}, "DeleteAlias": {15, 15, ""},
+		"ScheduleKeyDeletion": {15, 15, ""}, "TagResource": {10, 10, ""},
+		"UntagResource": {5, 5, ""}, "PutKeyPolicy": {15, 15, ""}, "EnableKeyRotation": {15, 15, ""},
+		"UpdateKeyDescription": {5, 5, ""},
 	},
-	"dynamodb": {"TagResource": {5, 5, ""}, "UntagResource": {5, 5, ""}, "ListTagsOfResource": {10, 10, ""}, "DescribeContinuousBackups": {10, 10, ""}},
+	"dynamodb": {"TagResource": {5, 5, ""}, "UntagResource": {5, 5, ""}, "ListTagsOfResource": {10, 10, ""},
+		"DescribeContinuousBackups": {10, 10, ""}},
 	"logs": {
-		"DescribeLogGroups": {10, 10, ""}, "CreateLogGroup": {10, 10, ""}, "PutRetentionPolicy": {10, 10, ""}, "DeleteLogGroup": {10, 10, ""},
+		"DescribeLogGroups": {10, 10, ""}, "CreateLogGroup": {10, 10, ""}, "PutRetentionPolicy": {10, 10, ""},
+		"DeleteLogGroup":  {10, 10, ""},
 		"AssociateKmsKey": {10, 10, ""}, "DisassociateKmsKey": {10, 10, ""}, "ListTagsForResource": {10, 10, ""},
 	},
 }
@@ -77,7 +85,8 @@ func ec2Quota(c Call) quota {
 	switch {
 	case !aws.IsRead(c.Action):
 		return quota{5, 50, ""}
-	case !strings.HasSuffix(c.Action, "Attribute") && !strings.Contains(c.Body, "Filter.") && c.Params.Get("MaxResults") == "" && !strings.Contains(c.Body, "Id.1="):
+	case !strings.HasSuffix(c.Action, "Attribute") && !strings.Contains(c.Body, "Filter.") &&
+		c.Params.Get("MaxResults") == "" && !strings.Contains(c.Body, "Id.1="):
 		return quota{10, 50, "unfiltered " + c.Action}
 	}
 	return quota{20, 100, ""}

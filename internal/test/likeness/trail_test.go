@@ -44,7 +44,8 @@ const here = "us-east-1"
 
 func newSite(t *testing.T, trail *likeness.Trail, pattern string) *site {
 	s := &site{T: t, account: testaws.NewAccount(t), trail: trail}
-	q, err := sqs.NewFromConfig(s.account.Config(here)).CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: awssdk.String("events")})
+	q, err := sqs.NewFromConfig(s.account.Config(here)).CreateQueue(t.Context(),
+		&sqs.CreateQueueInput{QueueName: awssdk.String("events")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +61,13 @@ func newSite(t *testing.T, trail *likeness.Trail, pattern string) *site {
 func (s *site) rule(region, target, pattern string) {
 	s.Helper()
 	client := eventbridge.NewFromConfig(s.account.Config(region))
-	if _, err := client.PutRule(s.Context(), &eventbridge.PutRuleInput{Name: awssdk.String("watch"), EventPattern: &pattern}); err != nil {
+	if _, err := client.PutRule(s.Context(),
+		&eventbridge.PutRuleInput{Name: awssdk.String("watch"), EventPattern: &pattern}); err != nil {
 		s.Fatal(err)
 	}
-	if _, err := client.PutTargets(s.Context(), &eventbridge.PutTargetsInput{Rule: awssdk.String("watch"), Targets: []ebtypes.Target{{Id: awssdk.String("q"), Arn: &target}}}); err != nil {
+	if _, err := client.PutTargets(s.Context(),
+		&eventbridge.PutTargetsInput{Rule: awssdk.String("watch"),
+			Targets: []ebtypes.Target{{Id: awssdk.String("q"), Arn: &target}}}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -77,7 +81,8 @@ func (s *site) received() []*events.Event {
 	client := sqs.NewFromConfig(config)
 	var all []*events.Event
 	for {
-		out, err := client.ReceiveMessage(s.Context(), &sqs.ReceiveMessageInput{QueueUrl: &s.queue, MaxNumberOfMessages: 10})
+		out, err := client.ReceiveMessage(s.Context(),
+			&sqs.ReceiveMessageInput{QueueUrl: &s.queue, MaxNumberOfMessages: 10})
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -88,7 +93,8 @@ func (s *site) received() []*events.Event {
 				continue
 			}
 			all = append(all, e)
-			if _, err := client.DeleteMessage(s.Context(), &sqs.DeleteMessageInput{QueueUrl: &s.queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
+			if _, err := client.DeleteMessage(s.Context(),
+				&sqs.DeleteMessageInput{QueueUrl: &s.queue, ReceiptHandle: m.ReceiptHandle}); err != nil {
 				s.Fatal(err)
 			}
 		}
@@ -124,40 +130,58 @@ func TestTrail(t *testing.T) {
 	}
 
 	network := ec2.NewFromConfig(config)
-	vpc, err := network.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: awssdk.String("10.0.0.0/16"), TagSpecifications: []ec2types.TagSpecification{
-		{ResourceType: ec2types.ResourceTypeVpc, Tags: []ec2types.Tag{{Key: awssdk.String("a"), Value: awssdk.String("b")}}}}})
+	vpc, err := network.CreateVpc(ctx,
+		&ec2.CreateVpcInput{CidrBlock: awssdk.String("10.0.0.0/16"), TagSpecifications: []ec2types.TagSpecification{
+			{ResourceType: ec2types.ResourceTypeVpc,
+				Tags: []ec2types.Tag{{Key: awssdk.String("a"), Value: awssdk.String("b")}}}}})
 	must(err)
 	want("CreateVpc", "vpc vpc_id %s", *vpc.Vpc.VpcId)
-	group, err := network.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: awssdk.String("g"), Description: awssdk.String("g"), VpcId: vpc.Vpc.VpcId})
+	group, err := network.CreateSecurityGroup(ctx,
+		&ec2.CreateSecurityGroupInput{GroupName: awssdk.String("g"), Description: awssdk.String("g"),
+			VpcId: vpc.Vpc.VpcId})
 	must(err)
 	want("CreateSecurityGroup", "security_group group_id %s", *group.GroupId)
-	rules, err := network.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: group.GroupId, IpPermissions: []ec2types.IpPermission{
-		{IpProtocol: awssdk.String("tcp"), FromPort: awssdk.Int32(22), ToPort: awssdk.Int32(22), IpRanges: []ec2types.IpRange{{CidrIp: awssdk.String("10.0.0.0/8")}}}}})
+	rules, err := network.AuthorizeSecurityGroupIngress(ctx,
+		&ec2.AuthorizeSecurityGroupIngressInput{GroupId: group.GroupId, IpPermissions: []ec2types.IpPermission{
+			{IpProtocol: awssdk.String("tcp"), FromPort: awssdk.Int32(22), ToPort: awssdk.Int32(22),
+				IpRanges: []ec2types.IpRange{{CidrIp: awssdk.String("10.0.0.0/8")}}}}})
 	must(err)
-	want("AuthorizeSecurityGroupIngress", "security_group_rule security_group_rule_id %s", *rules.SecurityGroupRules[0].SecurityGroupRuleId)
-	_, err = network.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{*group.GroupId, *vpc.Vpc.VpcId}, Tags: []ec2types.Tag{{Key: awssdk.String("c"), Value: awssdk.String("d")}}})
+	want("AuthorizeSecurityGroupIngress", "security_group_rule security_group_rule_id %s",
+		*rules.SecurityGroupRules[0].SecurityGroupRuleId)
+	_, err = network.CreateTags(ctx,
+		&ec2.CreateTagsInput{Resources: []string{*group.GroupId, *vpc.Vpc.VpcId},
+			Tags: []ec2types.Tag{{Key: awssdk.String("c"), Value: awssdk.String("d")}}})
 	must(err)
 	want("CreateTags", "security_group group_id %s", *group.GroupId)
-	subnet, err := network.CreateSubnet(ctx, &ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: awssdk.String("10.0.1.0/24")})
+	subnet, err := network.CreateSubnet(ctx,
+		&ec2.CreateSubnetInput{VpcId: vpc.Vpc.VpcId, CidrBlock: awssdk.String("10.0.1.0/24")})
 	must(err)
-	gateway, err := network.CreateNatGateway(ctx, &ec2.CreateNatGatewayInput{SubnetId: subnet.Subnet.SubnetId, ConnectivityType: ec2types.ConnectivityTypePrivate})
+	gateway, err := network.CreateNatGateway(ctx,
+		&ec2.CreateNatGatewayInput{SubnetId: subnet.Subnet.SubnetId,
+			ConnectivityType: ec2types.ConnectivityTypePrivate})
 	must(err)
 	want("CreateNatGateway", "nat_gateway nat_gateway_id %s", *gateway.NatGateway.NatGatewayId)
-	endpoint, err := network.CreateVpcEndpoint(ctx, &ec2.CreateVpcEndpointInput{VpcId: vpc.Vpc.VpcId, ServiceName: awssdk.String("com.amazonaws.us-east-1.s3"), VpcEndpointType: ec2types.VpcEndpointTypeGateway})
+	endpoint, err := network.CreateVpcEndpoint(ctx,
+		&ec2.CreateVpcEndpointInput{VpcId: vpc.Vpc.VpcId, ServiceName: awssdk.String("com.amazonaws.us-east-1.s3"),
+			VpcEndpointType: ec2types.VpcEndpointTypeGateway})
 	must(err)
 	want("CreateVpcEndpoint", "endpoint_gateway vpc_endpoint_id %s", *endpoint.VpcEndpoint.VpcEndpointId)
-	_, err = network.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*endpoint.VpcEndpoint.VpcEndpointId}})
+	_, err = network.DeleteVpcEndpoints(ctx,
+		&ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*endpoint.VpcEndpoint.VpcEndpointId}})
 	must(err)
 	want("DeleteVpcEndpoints", "endpoint_gateway vpc_endpoint_id %s", *endpoint.VpcEndpoint.VpcEndpointId)
 
 	people := iam.NewFromConfig(config)
-	_, err = people.CreateRole(ctx, &iam.CreateRoleInput{RoleName: awssdk.String("r"), AssumeRolePolicyDocument: awssdk.String(`{"Version": "2012-10-17", "Statement": []}`)})
+	_, err = people.CreateRole(ctx,
+		&iam.CreateRoleInput{RoleName: awssdk.String("r"),
+			AssumeRolePolicyDocument: awssdk.String(`{"Version": "2012-10-17", "Statement": []}`)})
 	must(err)
 	want("CreateRole", "iam_role role_name r")
 	key, err := kms.NewFromConfig(config).CreateKey(ctx, &kms.CreateKeyInput{})
 	must(err)
 	want("CreateKey", "kms_key key_id %s", *key.KeyMetadata.KeyId)
-	zone, err := route53.NewFromConfig(config).CreateHostedZone(ctx, &route53.CreateHostedZoneInput{Name: awssdk.String("example.com"), CallerReference: awssdk.String("1")})
+	zone, err := route53.NewFromConfig(config).CreateHostedZone(ctx,
+		&route53.CreateHostedZoneInput{Name: awssdk.String("example.com"), CallerReference: awssdk.String("1")})
 	must(err)
 	want("CreateHostedZone", "hosted_zone hosted_zone_id %s", strings.TrimPrefix(*zone.HostedZone.Id, "/hostedzone/"))
 	buckets := s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true })
@@ -168,15 +192,19 @@ func TestTrail(t *testing.T) {
 	_, err = buckets.DeletePublicAccessBlock(ctx, &s3.DeletePublicAccessBlockInput{Bucket: name})
 	must(err)
 	want("DeleteBucketPublicAccessBlock", "public_access_block bucket_name %s", *name)
-	_, err = buckets.PutObject(ctx, &s3.PutObjectInput{Bucket: name, Key: awssdk.String("k"), Body: strings.NewReader("x")})
+	_, err = buckets.PutObject(ctx,
+		&s3.PutObjectInput{Bucket: name, Key: awssdk.String("k"), Body: strings.NewReader("x")})
 	must(err)
-	_, err = lambda.NewFromConfig(config).DeleteFunction(ctx, &lambda.DeleteFunctionInput{FunctionName: awssdk.String("nobody")})
+	_, err = lambda.NewFromConfig(config).DeleteFunction(ctx,
+		&lambda.DeleteFunctionInput{FunctionName: awssdk.String("nobody")})
 	if err == nil {
 		t.Error("a function was deleted that there is not")
 	}
 
 	for _, e := range s.received() {
-		if e.Name == "PutObject" || e.ReadOnly || e.RequestID == "" || e.Actor.ARN == "" || e.Actor.Address != "127.0.0.1" || !strings.Contains(e.Actor.UserAgent, "aws-sdk-go-v2") || e.Region != here || e.Account != s.account.ID {
+		if e.Name == "PutObject" || e.ReadOnly || e.RequestID == "" || e.Actor.ARN == "" ||
+			e.Actor.Address != "127.0.0.1" || !strings.Contains(e.Actor.UserAgent, "aws-sdk-go-v2") ||
+			e.Region != here || e.Account != s.account.ID {
 			t.Errorf("got %+v", e)
 		}
 		hints := events.Hints(registry, "main", e)
@@ -208,16 +236,19 @@ func TestTrail(t *testing.T) {
 // Some records never come, some twice, and none in their order; all are in the trail's files.
 func TestTrailUnreliable(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, &likeness.Trail{Delay: 10 * time.Millisecond, Jitter: 300 * time.Millisecond, Lose: 0.2, Double: 0.3}, `{"source": [{"prefix": "aws.s"}], "detail": {"eventName": ["CreateQueue"]}}`)
+	s := newSite(t, &likeness.Trail{Delay: 10 * time.Millisecond, Jitter: 300 * time.Millisecond, Lose: 0.2,
+		Double: 0.3}, `{"source": [{"prefix": "aws.s"}], "detail": {"eventName": ["CreateQueue"]}}`)
 	s.trail.Keep()
 	client := sqs.NewFromConfig(s.account.Config(here))
 	const calls = 40
 	for i := range calls {
-		if _, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: awssdk.String(fmt.Sprint("q", i))}); err != nil {
+		if _, err := client.CreateQueue(t.Context(),
+			&sqs.CreateQueueInput{QueueName: awssdk.String(fmt.Sprint("q", i))}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := client.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: awssdk.String(strings.Replace(s.queue, "events", "q0", 1))}); err != nil {
+	if _, err := client.DeleteQueue(t.Context(),
+		&sqs.DeleteQueueInput{QueueUrl: awssdk.String(strings.Replace(s.queue, "events", "q0", 1))}); err != nil {
 		t.Fatal(err)
 	}
 	got := s.received()
@@ -230,7 +261,8 @@ func TestTrailUnreliable(t *testing.T) {
 			t.Errorf("the rule lets %s through", e.Name)
 		}
 	}
-	if counts.Calls != calls+1 || counts.Lost == 0 || counts.Doubled == 0 || len(ids) < calls-counts.Lost || len(ids) > calls || len(got) <= len(ids) {
+	if counts.Calls != calls+1 || counts.Lost == 0 || counts.Doubled == 0 || len(ids) < calls-counts.Lost ||
+		len(ids) > calls || len(got) <= len(ids) {
 		t.Errorf("of %+v came %d, %d different", counts, len(got), len(ids))
 	}
 	var file []string
@@ -265,7 +297,9 @@ func TestTrailAcrossRegions(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.received()
-	if !slices.ContainsFunc(got, func(e *events.Event) bool { return e.Name == "CreateKey" && e.Region == "eu-west-1" }) {
+	if !slices.ContainsFunc(got, func(e *events.Event) bool {
+		return e.Name == "CreateKey" && e.Region == "eu-west-1"
+	}) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -46,11 +46,14 @@ func (n *Network) Apply(c Call) faultproxy.Fault {
 	case "CreateRoute":
 		gateway, table := p.Get("GatewayId"), p.Get("RouteTableId")
 		if strings.HasPrefix(gateway, "igw-") && vpcOfGateway(e, c, gateway) != vpcOfTable(e, c, table) {
-			return refused("InvalidParameterValue", fmt.Sprintf("route table %s and network gateway %s belong to different networks", table, gateway))
+			return refused("InvalidParameterValue",
+				fmt.Sprintf("route table %s and network gateway %s belong to different networks", table, gateway))
 		}
 	case "CreateVpcEndpoint":
 		if p.Get("PrivateDnsEnabled") == "true" && !resolves(e, c, p.Get("VpcId")) {
-			return refused("InvalidParameter", "Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set to true for "+p.Get("VpcId"))
+			return refused("InvalidParameter",
+				"Enabling private DNS requires both enableDnsSupport and enableDnsHostnames VPC attributes set to "+
+					"true for "+p.Get("VpcId"))
 		}
 	case "CreateNatGateway":
 		return n.createNATGateway(c)
@@ -110,7 +113,8 @@ func (n *Network) deleteNATGateway(c Call) faultproxy.Fault {
 // address, which the emulator would keep for it.
 func (n *Network) createNATGateway(c Call) faultproxy.Fault {
 	e, instead := emulator(n.Endpoint), ""
-	fails := c.Params.Get("ConnectivityType") != "private" && gatewayOf(e, c, vpcOfSubnet(e, c, c.Params.Get("SubnetId"))) == ""
+	fails := c.Params.Get("ConnectivityType") != "private" &&
+		gatewayOf(e, c, vpcOfSubnet(e, c, c.Params.Get("SubnetId"))) == ""
 	if fails {
 		private := maps.Clone(c.Params)
 		private.Set("ConnectivityType", "private")
@@ -144,7 +148,8 @@ func (n *Network) natGateways(body []byte) []byte {
 			part = put(part, "state", "pending")
 		case n.get("failed "+id) != "":
 			part = strings.Replace(put(part, "state", "failed"), "</state>",
-				"</state><failureCode>Gateway.NotAttached</failureCode><failureMessage>Network vpc has no Internet gateway attached</failureMessage>", 1)
+				"</state><failureCode>Gateway.NotAttached</failureCode><failureMessage>Network vpc has no Internet "+
+					"gateway attached</failureMessage>", 1)
 		}
 		parts[i+1] = part
 	}
@@ -264,13 +269,17 @@ func (d *Dependencies) Apply(c Call) faultproxy.Fault {
 	)
 	switch p := c.Params; c.Action {
 	case "DeleteSecurityGroup":
-		message, inUse = fmt.Sprintf("resource %s has a dependent object", p.Get("GroupId")), d.group(c, p.Get("GroupId"))
+		message, inUse = fmt.Sprintf("resource %s has a dependent object", p.Get("GroupId")),
+			d.group(c, p.Get("GroupId"))
 	case "DeleteSubnet":
-		message, inUse = fmt.Sprintf("The subnet '%s' has dependencies and cannot be deleted.", p.Get("SubnetId")), d.subnet(c, p.Get("SubnetId"))
+		message, inUse = fmt.Sprintf("The subnet '%s' has dependencies and cannot be deleted.", p.Get("SubnetId")),
+			d.subnet(c, p.Get("SubnetId"))
 	case "DeleteVpc":
-		message, inUse = fmt.Sprintf("The vpc '%s' has dependencies and cannot be deleted.", p.Get("VpcId")), d.vpc(c, p.Get("VpcId"))
+		message, inUse = fmt.Sprintf("The vpc '%s' has dependencies and cannot be deleted.", p.Get("VpcId")),
+			d.vpc(c, p.Get("VpcId"))
 	case "DetachInternetGateway":
-		message = fmt.Sprintf("Network %s has some mapped public address(es). Please unmap those public address(es) before detaching the gateway.", p.Get("VpcId"))
+		message = fmt.Sprintf("Network %s has some mapped public address(es). Please unmap those public address(es) "+
+			"before detaching the gateway.", p.Get("VpcId"))
 		inUse = d.addresses(c, p.Get("VpcId"))
 	}
 	if !inUse {
@@ -299,14 +308,16 @@ func (d *Dependencies) group(c Call, id string) bool {
 // subnet reports whether there are network interfaces in a subnet.
 func (d *Dependencies) subnet(c Call, id string) bool {
 	return d.Interfaces.any(func(of interfaces) bool { return slices.Contains(of.subnets, id) }) ||
-		strings.Contains(emulator(d.Endpoint).filter(c, "DescribeNetworkInterfaces", "subnet-id", id), "<networkInterfaceId>")
+		strings.Contains(emulator(d.Endpoint).filter(c, "DescribeNetworkInterfaces", "subnet-id", id),
+			"<networkInterfaceId>")
 }
 
 // vpc reports whether a VPC has an internet gateway, or a group that did not come with
 // it. The emulator itself looks for subnets and route tables.
 func (d *Dependencies) vpc(c Call, id string) bool {
 	e := emulator(d.Endpoint)
-	return gatewayOf(e, c, id) != "" || len(items(e.filter(c, "DescribeSecurityGroups", "vpc-id", id), "securityGroupInfo", "groupId")) > 1
+	return gatewayOf(e, c, id) != "" ||
+		len(items(e.filter(c, "DescribeSecurityGroups", "vpc-id", id), "securityGroupInfo", "groupId")) > 1
 }
 
 // addresses reports whether there are public addresses in a VPC.
@@ -346,9 +357,12 @@ func (r *Peerings) Apply(c Call) faultproxy.Fault {
 		since, known := r.since("initiating " + id)
 		switch {
 		case known && c.Region != r.get("region of "+id) && since < r.Initiating+r.Lagging/2:
-			return refused("InvalidVpcPeeringConnectionID.NotFound", fmt.Sprintf("The vpcPeeringConnection ID '%s' does not exist", id))
+			return refused("InvalidVpcPeeringConnectionID.NotFound",
+				fmt.Sprintf("The vpcPeeringConnection ID '%s' does not exist", id))
 		case known && since < r.Initiating+r.Lagging:
-			return refused("InvalidStateTransition", fmt.Sprintf("Invalid state transition for %s, attempted to transition from initiating-request to provisioning", id))
+			return refused("InvalidStateTransition",
+				fmt.Sprintf("Invalid state transition for %s, attempted to transition from initiating-request to "+
+					"provisioning", id))
 		}
 		return faultproxy.Fault{Rewrite: func(body []byte) []byte {
 			r.begin("provisioning " + id)
@@ -373,7 +387,8 @@ func (r *Peerings) show(body []byte) []byte {
 			{"active", "provisioning", "provisioning", r.Provisioning},
 			{"deleted", "deleting", "deleting", r.Deleting},
 		} {
-			if since, begun := r.since(s.mark + " " + id); begun && since < s.takes && member(status, "code") == s.from {
+			if since, begun := r.since(s.mark + " " + id); begun && since < s.takes &&
+				member(status, "code") == s.from {
 				return put(status, "code", s.now), true
 			}
 		}

@@ -35,7 +35,8 @@ func (a Account) TryCLI(args ...string) (string, error) {
 		name, value, _ := strings.Cut(kv, "=")
 		env[name] = value
 	}
-	line, err := json.Marshal(map[string]any{"args": append([]string{"--endpoint-url", a.Endpoint, "--output", "json"}, args...), "env": env})
+	line, err := json.Marshal(map[string]any{"args": append([]string{"--endpoint-url", a.Endpoint, "--output", "json"},
+		args...), "env": env})
 	if err != nil {
 		return "", err
 	}

@@ -63,10 +63,12 @@ func TestS3(t *testing.T) {
 		t.Fatal(err)
 	}
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	if _, err := client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: bucket, Key: key, Body: bytes.NewReader(content)}); err != nil {
+	if _, err := client.PutObject(t.Context(),
+		&s3.PutObjectInput{Bucket: bucket, Key: key, Body: bytes.NewReader(content)}); err != nil {
 		t.Fatal(err)
 	}
-	signed, err := s3.NewPresignClient(client).PresignGetObject(t.Context(), &s3.GetObjectInput{Bucket: bucket, Key: key})
+	signed, err := s3.NewPresignClient(client).PresignGetObject(t.Context(),
+		&s3.GetObjectInput{Bucket: bucket, Key: key})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,17 +20,22 @@ var standins = []string{
 	"CREATE FUNCTION iasql_internal.account_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE TABLE iasql_internal.account ()",
 	"CREATE TABLE iasql_internal.managed_table (name text, rules_of text, required text[])",
-	"CREATE TABLE iasql_internal.value_rule (table_name text, name text, columns text[], condition text, hint text, of_null boolean, active boolean DEFAULT true, PRIMARY KEY (table_name, name))",
-	"CREATE FUNCTION iasql_internal.writer_is_engine() RETURNS boolean LANGUAGE sql AS $$SELECT coalesce(current_setting('iasql.origin', true), '') = 'engine'$$",
+	"CREATE TABLE iasql_internal.value_rule (table_name text, name text, columns text[], condition text, hint text, " +
+		"of_null boolean, active boolean DEFAULT true, PRIMARY KEY (table_name, name))",
+	"CREATE FUNCTION iasql_internal.writer_is_engine() RETURNS boolean LANGUAGE sql AS $$SELECT " +
+		"coalesce(current_setting('iasql.origin', true), '') = 'engine'$$",
 	"CREATE FUNCTION iasql_internal.clear_staged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION iasql_internal.leave_beside() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
 	"CREATE FUNCTION iasql_internal.delete_parts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
 	"CREATE TABLE iasql_internal.scoped_reference (table_name text, column_name text, target text, part_if text)",
-	"CREATE FUNCTION iasql_internal.other_scope(name text, ids bigint[], columns text[], there boolean, moved bigint[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''% % of % refers to another region'', columns, ids, name USING ERRCODE = ''23503''; END'",
+	"CREATE FUNCTION iasql_internal.other_scope(name text, ids bigint[], columns text[], there boolean, moved " +
+		"bigint[]) RETURNS void LANGUAGE plpgsql AS 'BEGIN RAISE ''% % of % refers to another region'', columns, " +
+		"ids, name USING ERRCODE = ''23503''; END'",
 	"CREATE FUNCTION iasql_internal.moved(text, bigint[]) RETURNS void LANGUAGE sql AS ''",
 	"CREATE FUNCTION iasql_internal.writer() RETURNS text LANGUAGE sql AS 'SELECT session_user::text'",
 	"CREATE FUNCTION iasql_internal.open_batch() RETURNS bigint LANGUAGE sql AS 'SELECT NULL::bigint'",
-	"CREATE FUNCTION iasql_internal.filled_records() RETURNS TABLE (table_name text, record_id bigint, account text) LANGUAGE sql AS 'SELECT NULL::text, NULL::bigint, NULL::text WHERE false'",
+	"CREATE FUNCTION iasql_internal.filled_records() RETURNS TABLE (table_name text, record_id bigint, account text) " +
+		"LANGUAGE sql AS 'SELECT NULL::text, NULL::bigint, NULL::text WHERE false'",
 	"CREATE TABLE iasql_internal.reverting (xid xid8 PRIMARY KEY DEFAULT pg_current_xact_id(), batch bigint)",
 	"CREATE FUNCTION iasql_internal.refuse_untrusted(text[]) RETURNS void LANGUAGE sql AS ''",
 }

@@ -101,7 +101,8 @@ func TestNoWay(t *testing.T) {
 			return "", nil, errors.New(reason)
 		}
 	}
-	s := &server{ways: []way{{"one", false, no("not set")}, {"two", false, no("not\ninstalled")}, {"three", false, no("not running")}}}
+	s := &server{ways: []way{{"one", false, no("not set")}, {"two", false, no("not\ninstalled")},
+		{"three", false, no("not running")}}}
 	err := s.start()
 	want := "no way to get a PostgreSQL server: one: not set; two: not installed; three: not running"
 	if err == nil || err.Error() != want {
@@ -146,10 +147,12 @@ func TestGivenServer(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	// This binary's own template is the only one left.
-	if n := scan[int](t, conn, "SELECT count(*) FROM pg_database WHERE datname LIKE 'iasql\\_template\\_%' AND datistemplate"); n != 1 {
+	if n := scan[int](t, conn, "SELECT count(*) FROM pg_database WHERE datname LIKE 'iasql\\_template\\_%' AND "+
+		"datistemplate"); n != 1 {
 		t.Errorf("%d templates", n)
 	}
-	if out, err := run("postgres://postgres@127.0.0.1:1/iasql?connect_timeout=5"); err == nil || !strings.Contains(out, "testdb: "+serverEnv) || strings.Contains(out, "SKIP") {
+	if out, err := run("postgres://postgres@127.0.0.1:1/iasql?connect_timeout=5"); err == nil ||
+		!strings.Contains(out, "testdb: "+serverEnv) || strings.Contains(out, "SKIP") {
 		t.Errorf("an unreachable server: %v\n%s", err, out)
 	}
 }

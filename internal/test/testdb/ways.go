@@ -26,7 +26,9 @@ const (
 // ways are the ways of getting a server, in order.
 func ways() []way {
 	if given := os.Getenv(serverEnv); given != "" {
-		return []way{{serverEnv, true, func(context.Context) (string, func(context.Context) error, error) { return fromURL(given) }}}
+		return []way{{serverEnv, true, func(context.Context) (string, func(context.Context) error, error) {
+			return fromURL(given)
+		}}}
 	}
 	return []way{
 		{serverEnv, false, func(context.Context) (string, func(context.Context) error, error) {
@@ -108,7 +110,8 @@ func fromDocker(ctx context.Context) (_ string, _ func(context.Context) error, e
 		postgres.WithUsername("postgres"),
 		postgres.WithPassword("postgres"),
 		postgres.WithDatabase("iasql"),
-		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off",
+		testcontainers.WithCmd("postgres", "-c", "fsync=off", "-c", "synchronous_commit=off", "-c",
+			"full_page_writes=off",
 			"-c", "max_connections="+maxConnections),
 		postgres.BasicWaitStrategies(),
 	)
