@@ -11,8 +11,7 @@ import (
 )
 
 // notifySystemd tells systemd that the engine works and then, until ctx ends, that it still gets on, as sd_notify(3)
-// and
-// WatchdogSec= of systemd.service(5) have it. Where systemd has not started the engine it does nothing.
+// and WatchdogSec= of systemd.service(5) have it. Where systemd has not started the engine it does nothing.
 func notifySystemd(ctx context.Context, e *engine.Engine, log *slog.Logger) {
 	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
 		log.Warn("could not tell systemd that the engine works", "error", err)

@@ -177,8 +177,7 @@ var codes = map[string]modules.Class{
 	"InsufficientClusterCapacityFault": modules.Transient,
 
 	// The request was turned away, and will not be in a while: AWS looks at a new account, which takes up to four hours
-	// (page "Error
-	// codes for the Amazon EC2 API"); another change of the same is under way.
+	// (page "Error codes for the Amazon EC2 API"); another change of the same is under way.
 	"PendingVerification":             modules.Dependency,
 	"ConcurrentMutationLimitExceeded": modules.Throttled,
 	"ConcurrentTagAccess":             modules.Dependency,

@@ -17,8 +17,7 @@ import (
 const codeWrongAccount = "WrongAccount"
 
 // mostKeys bounds the access keys that are remembered of an account: those of a role's sessions are new every quarter
-// of
-// an hour.
+// of an hour.
 const mostKeys = 32
 
 // keyring is what is known of the access keys that an account has been used with. An access key is of one account for

@@ -84,8 +84,7 @@ func HiddenTags(m map[string]string) map[string]string {
 }
 
 // MostTags is how many tags an object may have ("Tag naming limits and requirements", Tagging AWS Resources User
-// Guide),
-// the engine's own included.
+// Guide), the engine's own included.
 const MostTags = 50
 
 // TagsOf returns the tags that a new object is created with: those of the row,

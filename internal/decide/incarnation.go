@@ -10,8 +10,7 @@ import (
 
 // A change is about an object, and names it by what may become another's: a queue that is deleted and made anew has the
 // old one's name. Where a change has waited for long, as one that a restored database asks for again, the cloud's word
-// on
-// when the object was made, or its unique id, tells that it is not the one that was meant (R30).
+// on when the object was made, or its unique id, tells that it is not the one that was meant (R30).
 
 // Moment is how far the audit log and the log of operations went at a time, by their newest rows; 0 for none.
 type Moment struct{ Audit, Operation int64 }
@@ -22,8 +21,7 @@ func (s *Subject) replayed() bool { return s.Change.Began(s.WentBack.Audit) }
 
 // Replays reports whether the record's pending change may have made an object in a time that the database has gone back
 // from, which is then in the cloud under a name that only the cloud knows: an INSERT its first, or a change that
-// replaces
-// it another.
+// replaces it another.
 func (s *Subject) Replays() (yes, replaces bool) {
 	if !s.replayed() || s.Record == nil || !s.Table.ComputedIdentity() {
 		return false, false

@@ -9,10 +9,8 @@ import (
 )
 
 // PythonProgram returns the Python that a program runs with, which its first line names, and the program itself. The
-// two
-// differ from what was asked for where a program is a stand-in of pyenv for one of several installations. A program
-// that
-// is not written in Python is an error.
+// two differ from what was asked for where a program is a stand-in of pyenv for one of several installations. A
+// program that is not written in Python is an error.
 func PythonProgram(path string) (interpreter, program string, err error) {
 	text, err := os.ReadFile(path) // #nosec G304 -- a program that is to be run
 	if err != nil {

@@ -134,8 +134,7 @@ func (e *Engine) Healthy() error {
 const lookForNewerEvery = 10 * time.Second
 
 // lookForNewer says once, in the log, that a newer engine has migrated the database: this one goes on with what it
-// knows of
-// it for as long as that release allows, and is to be replaced.
+// knows of it for as long as that release allows, and is to be replaced.
 func (e *Engine) lookForNewer(ctx context.Context) {
 	for said := ""; ; {
 		select {

@@ -477,8 +477,7 @@ func (q quiet) Handle(ctx context.Context, record slog.Record) error {
 }
 
 // connectionTrouble matches what errors say of a connection that has broken or cannot be made, where the queue tells
-// the
-// text alone.
+// the text alone.
 var connectionTrouble = regexp.MustCompile(
 	`failed to connect|connection refused|conn closed|connection reset|unexpected EOF|SQLSTATE 57P0[123]|broken pipe|closed pool`)
 

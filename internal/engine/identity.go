@@ -19,8 +19,7 @@ func heldError(account, why string) error {
 }
 
 // identify fails unless an account is who it was, and something may be changed in it if that is to be done: cycles ask
-// by
-// themselves, and functions of modules by this.
+// by themselves, and functions of modules by this.
 func (e *Engine) identify(ctx context.Context, account string, acts bool) error {
 	if e.world == nil {
 		return nil

@@ -90,8 +90,7 @@ func databaseAway(err error) bool {
 }
 
 // databaseGone reports whether an error comes from a connection to the database that has broken or could not be made,
-// or
-// from the lease, which was lost with it.
+// or from the lease, which was lost with it.
 func databaseGone(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

@@ -114,8 +114,7 @@ func Install(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registry
 const ddlAttempts = 5
 
 // inDDL runs f in a transaction that gives up on locks somebody holds for long. It begins anew, f and all, when the
-// server
-// has ended it because of a deadlock with what users or cycles do (manual, section 13.3.4).
+// server has ended it because of a deadlock with what users or cycles do (manual, section 13.3.4).
 func inDDL(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
 	var pg *pgconn.PgError
 	var err error

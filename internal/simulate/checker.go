@@ -455,8 +455,7 @@ func gonePlace(t *modules.Table, scope modules.Scope) decide.GonePlace {
 }
 
 // undeletable: the engine has found that a record's object is gone, and could not delete the record: what there is in
-// its
-// place counts for R28 all the same.
+// its place counts for R28 all the same.
 func (c *checker) undeletable(s *decide.Subject) {
 	if c == nil {
 		return

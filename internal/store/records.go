@@ -42,8 +42,7 @@ type Settings struct {
 	// Restored says why nothing is pushed: the database may have gone back in time (R30). "" if it has not.
 	Restored string
 	// WentBack is how far the logs went when the database last was found to have gone back in time, be that confirmed
-	// or
-	// not, as long as something is pending from before; WentBackAge is the time since.
+	// or not, as long as something is pending from before; WentBackAge is the time since.
 	WentBack    decide.Moment
 	WentBackAge time.Duration
 }

@@ -61,9 +61,8 @@ type Subjects interface {
 	// inserts itself is settled at once.
 	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
 	// Creations returns how many calls to create objects the intent log has for each of the records, of those that the
-	// cloud
-	// took, and whose end is known, well or not: a call that it refused at once leaves the token for the next. Records
-	// without any are left out.
+	// cloud took, and whose end is known, well or not: a call that it refused at once leaves the token for the
+	// next. Records without any are left out.
 	Creations(ctx context.Context, table string, ids []int64) (map[int64]int64, error)
 	// Dependents returns the records that reference one of the records.
 	Dependents(ctx context.Context, table string, ids []int64) ([]decide.RecordRef, error)

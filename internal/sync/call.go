@@ -105,12 +105,10 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 }
 
 // newToken returns the token of a creation. What users ask for has one that follows from what they asked and from how
-// many
-// creations for the record have ended, so that a database that has gone back to before the creation finds the object
-// again
-// when it asks for it once more (R30). After one that the cloud refused it is another: the cloud would refuse it again
-// (AWS
-// Cloud Control API User Guide, "Managing resource operation requests": a token is remembered for 36 hours).
+// many creations for the record have ended, so that a database that has gone back to before the creation finds
+// the object again when it asks for it once more (R30). After one that the cloud refused it is another: the
+// cloud would refuse it again (AWS Cloud Control API User Guide, "Managing resource operation requests": a
+// token is remembered for 36 hours).
 func (c *cycle) newToken(r *running) string {
 	change := r.Subject.Change
 	if change.Latest() == 0 {
@@ -125,8 +123,7 @@ func (c *cycle) newToken(r *running) string {
 }
 
 // token returns the token of a creation for a record whose newest audit row was that, written then, and for which so
-// many
-// have ended. One that replaces an object has another for each object that it replaces.
+// many have ended. One that replaces an object has another for each object that it replaces.
 func (c *cycle) token(s *decide.Subject, replaces bool, audit, at, made int64) string {
 	installation, _ := uuid.Parse(c.settings.Installation)
 	text := fmt.Appendf(nil, "%s %d %d %d %d", s.Table.Name, s.RecordID, audit, at, made)

@@ -9,8 +9,7 @@ import (
 )
 
 // created returns what a read has to know of objects that were just created, and not seen since; nil if none was: what
-// the
-// creation was told is not read again. What is read of the object shows that it is there.
+// the creation was told is not read again. What is read of the object shows that it is there.
 func created(scope modules.Scope, subjects []*decide.Subject, identities []modules.Row) func(modules.Row) (modules.Row,
 	bool) {
 	byKey := map[string]modules.Row{}

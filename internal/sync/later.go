@@ -9,8 +9,7 @@ import (
 )
 
 // later are the parents that a listing leaves to a later one (see [modules.ListRequest]). They are known by what keys
-// of
-// records begin with: the parent's key, or its record's id where the table refers to that.
+// of records begin with: the parent's key, or its record's id where the table refers to that.
 type later struct {
 	known func(ctx context.Context) *laterKnown
 

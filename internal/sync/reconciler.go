@@ -51,8 +51,7 @@ type Reconciler struct {
 	// told of.
 	Progress func()
 	// Strict: a cycle changes nothing if something that it is to push will certainly not be done
-	// ([decide.Decision].Refused), and
-	// reports that.
+	// ([decide.Decision].Refused), and reports that.
 	Strict bool
 	// Tell is told what the cycle is doing, and how far it is with that, by many at once; nil is not.
 	Tell func(Headway)

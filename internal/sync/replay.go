@@ -10,10 +10,9 @@ import (
 )
 
 // A database that has gone back in time asks again for objects that it may have got meanwhile, and knows nothing of
-// (R30).
-// Where the cloud gives objects their names, that is a creation in doubt of which not even an intent is left: what it
-// has
-// made is found by its token, which follows from what asks for it. Until then no record is made for what may be it.
+// (R30). Where the cloud gives objects their names, that is a creation in doubt of which not even an intent is
+// left: what it has made is found by its token, which follows from what asks for it. Until then no record is
+// made for what may be it.
 
 // mayHaveFailed is how many creations for a record may have failed in that time before one did not: each had another
 // token.

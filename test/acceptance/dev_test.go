@@ -154,8 +154,7 @@ func TestDevWithItsEmulator(t *testing.T) {
 		t.Errorf("a reader that the administrator made: %s, %v", out, err)
 	}
 	// The emulator forgets its cloud when it stops. Whoever types as soon as all is ready finds what there is then, and
-	// nothing to
-	// be asked about.
+	// nothing to be asked about.
 	w.PSQL(`SELECT count(*) FROM iasql_install('aws_account')`,
 		`UPDATE aws_regions SET is_enabled = region IN ('us-east-1', 'us-west-2', 'eu-west-1')`,
 		`SELECT count(*) FROM iasql_install('aws_vpc')`)

@@ -216,8 +216,7 @@ func TestUnreadIsUnknown(t *testing.T) {
 }
 
 // TestRestored: what was pending in a database that has gone back in time is carried out only once somebody has looked
-// at
-// it, and ENFORCE holds still (R30).
+// at it, and ENFORCE holds still (R30).
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
@@ -296,8 +295,7 @@ func TestReadOnly(t *testing.T) {
 }
 
 // TestFrozenEngine: an engine that is stopped, as a debugger, a paused machine or a half-open network stops one, has
-// lost its
-// accounts to another within a minute, and does no harm when it goes on (R31).
+// lost its accounts to another within a minute, and does no harm when it goes on (R31).
 func TestFrozenEngine(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)

@@ -148,8 +148,8 @@ func TestWords(t *testing.T) {
 }
 
 // samples are the only lines of the platform's SQL that may name a world's tables and modules: iasql_help() shows them
-// as
-// statements that can be typed, so that they take a table that there is, and a test types them into the demo.
+// as statements that can be typed, so that they take a table that there is, and a test types them into the
+// demo.
 var samples = regexp.MustCompile(`^Sample: SELECT .*\$\$;$`)
 
 // TestWordsOfSQL: neither do the platform's functions and views know a world, nor do their comments.

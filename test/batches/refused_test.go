@@ -10,8 +10,7 @@ import (
 )
 
 // What AWS refuses for certain a preview says, and a commit that is to undo what fails does not begin: it names all of
-// it,
-// at once, and changes nothing.
+// it, at once, and changes nothing.
 func TestRefusedForCertain(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_security_group", "aws_sqs", "aws_iam")

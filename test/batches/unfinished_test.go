@@ -106,8 +106,7 @@ func TestUndoingGoesOn(t *testing.T) {
 }
 
 // A session that has worked in a batch before joins it once more and commits it, all in one transaction, as clients of
-// a
-// pooler do: the engine, which lets go of the batch's sessions, does not wait for the one that waits for it.
+// a pooler do: the engine, which lets go of the batch's sessions, does not wait for the one that waits for it.
 func TestJoinAndCommitInTransaction(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")

@@ -9,8 +9,7 @@ import (
 )
 
 // An object may have fifty tags, and a user all of them: the engine's own gives way, be they asked for when the object
-// is
-// created or later.
+// is created or later.
 func TestFiftyTags(t *testing.T) {
 	t.Parallel()
 	w := harness.Start(t, []string{"us-east-1"}, "aws_vpc")

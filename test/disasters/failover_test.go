@@ -78,8 +78,7 @@ func (e *editor) end() {
 }
 
 // TestSynchronousFailover: where a commit waits for a standby, nothing is lost with the primary, and an engine that was
-// there
-// before asks nothing.
+// there before asks nothing.
 func TestSynchronousFailover(t *testing.T) {
 	each(t, true, func(t *testing.T, pg programs) {
 		primary := newServer(t, pg, "")
@@ -139,8 +138,7 @@ func TestSynchronousFailover(t *testing.T) {
 }
 
 // TestAsynchronousFailover: commits that a standby never got are gone with the primary, but what they asked for is in
-// the
-// cloud. Nothing of it is destroyed or made again; the system asks.
+// the cloud. Nothing of it is destroyed or made again; the system asks.
 func TestAsynchronousFailover(t *testing.T) {
 	each(t, false, func(t *testing.T, pg programs) {
 		primary := newServer(t, pg, "")
@@ -218,8 +216,7 @@ func TestAsynchronousFailover(t *testing.T) {
 			}
 		}
 		// As docs/operating.md says: of this VPC there is an object already, which has a row of its own by now. The
-		// creation that
-		// was under way is found by its tag.
+		// creation that was under way is found by its tag.
 		w.PSQL(`DELETE FROM vpc WHERE cidr_block = '10.4.0.0/16' AND vpc_id IS NULL`)
 		w.Admin(`SELECT iasql_confirm('restored')`)
 		w.PSQL(`SELECT iasql_sync_now()`)

@@ -12,8 +12,7 @@ import (
 )
 
 // TestPointInTime: a database is recovered to a moment at which edits were pending that have been carried out since,
-// and
-// undone again in part. None of it is done to what is newer.
+// and undone again in part. None of it is done to what is newer.
 func TestPointInTime(t *testing.T) {
 	each(t, true, func(t *testing.T, pg programs) {
 		archive, backup := directory(t), filepath.Join(directory(t), "data")
@@ -92,8 +91,7 @@ func TestPointInTime(t *testing.T) {
 			}
 		}
 		// As docs/operating.md says: what is not meant is taken back, be it by its old value. The rest is what a person
-		// may
-		// overlook: the VPC is not made a second time.
+		// may overlook: the VPC is not made a second time.
 		w.PSQL(`DELETE FROM iasql_mode`, `DELETE FROM queue WHERE name = 'short'`,
 			`UPDATE queue SET delay_seconds = 0 WHERE name = 'changed'`)
 		w.Admin(`SELECT iasql_confirm('restored')`)

@@ -130,8 +130,7 @@ func TestBatchDuringListing(t *testing.T) {
 }
 
 // heldListing has a full cycle wait in the middle of its listing, after it has listed queues, until letGo is called;
-// listed
-// gets what became of it.
+// listed gets what became of it.
 func heldListing(w *harness.World, proxy *faultproxy.Proxy) (listed <-chan error, letGo func()) {
 	reached, release := make(chan struct{}), make(chan struct{})
 	reach := sync.OnceFunc(func() { close(reached) })

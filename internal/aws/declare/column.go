@@ -323,8 +323,7 @@ func (c Column) Sent(as func(ctx context.Context, s *Step, v modules.Value) (mod
 func (c Column) Usual(v modules.Value) Column { c.usual, c.hasUsual = v, true; return c }
 
 // Born says what the column of an object is that has just been created, whose creation does not set it. It takes no
-// call
-// to read then.
+// call to read then.
 func (c Column) Born(v modules.Value) Column { c.born, c.hasBorn = v, true; return c }
 
 // Absent says what the column is where AWS leaves the member out. Unlike

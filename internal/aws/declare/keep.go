@@ -13,9 +13,8 @@ import (
 )
 
 // KeepSecret puts a secret that AWS tells once, and that no table may hold (R16), into a new SecureString of the
-// Parameter
-// Store, as CloudFormation does with a private key (page AWS::EC2::KeyPair of its user guide). If that
-// fails, undo is called, since nobody would ever know the secret; it is called also when ctx has ended.
+// Parameter Store, as CloudFormation does with a private key (page AWS::EC2::KeyPair of its user guide). If
+// that fails, undo is called, since nobody would ever know the secret; it is called also when ctx has ended.
 func KeepSecret(ctx context.Context, c *aws.Clients, scope modules.Scope, name, description, secret string,
 	undo func(context.Context) error) error {
 	client, err := Client(ctx, c, scope, ssm.NewFromConfig)
