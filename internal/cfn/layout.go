@@ -44,9 +44,8 @@ type Around struct {
 	Refer func(typeName, property string, regional bool) (Target, bool)
 }
 
-// The parts of a property that have a column of their own, besides the property itself:
-// what is write-only in it, ([Path]) what
-// identifies the object by it, and which record it names.
+// A property may have up to three columns besides its own: for the secrets in it, for the part that identifies
+// the object (a [Path]), and for the record that it names.
 const (
 	partSecrets = "*"
 	partRecord  = "->" // the record of what the property names

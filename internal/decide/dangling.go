@@ -57,8 +57,8 @@ func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
 	return said && (have.IsNull() || !name.Same(s.Record.Row[name.Name], now))
 }
 
-// moved reports whether the object names, as before, what has no record any more, since the
-// record that it stands for has another object or is about to.
+// moved reports whether the object still has the name that the reference stood for, although the referenced record
+// has another object by now, or is about to get one.
 func (s *Subject) moved(c *modules.Column) bool {
 	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Computed || s.Record == nil ||
 		s.Record.Row[c.Name].IsNull() {

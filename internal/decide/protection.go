@@ -59,8 +59,8 @@ func (p Policy) modeOf(s *Subject, column string) modes.Mode {
 // asksDrift reports whether drift is shown to a person instead of being pulled.
 func (p Policy) asksDrift(m modes.Mode) bool { return p.AskDrift && p.Imported && m.LogDecides() }
 
-// bindingless reports whether nothing is remembered of the record that is not seen to
-// agree: what differs has changed in the cloud.
+// bindingless reports whether the record is neither bound to an object nor being replaced. A difference is then a
+// change that was made in the cloud.
 func (s *Subject) bindingless() bool { return !s.bound() && !s.replacing() }
 
 // hold takes back what a decision must not do: destroy what is protected, or move

@@ -21,8 +21,7 @@ const (
 	mostInMemo   = 20000
 )
 
-// Get returns the answer that a call was given. What stands for a call is of the
-// caller's making: any value that can be compared.
+// Get returns the remembered answer to a call. The caller identifies the call by any value that can be compared.
 func (m *Memo) Get(call any) (answer any, ok bool) {
 	if m == nil {
 		return nil, false

@@ -199,8 +199,8 @@ func (c *Column) Loose() bool {
 	return c.References != nil && c.References.ByKey && !c.Identity && c.Name != ColumnAccount && c.Name != ColumnRegion
 }
 
-// Lacks reports whether the column lacks a record, with that value, that another column of
-// the table names already: it came later.
+// Lacks reports whether the column is still NULL although the column beside it names an object: the record of that
+// object came later.
 func (c *Column) Lacks(have Value) bool { return c.beside() && have.IsNull() }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.

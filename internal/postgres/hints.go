@@ -96,8 +96,8 @@ func (d *Database) Named(ctx context.Context, t *modules.Table, scope modules.Sc
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[store.Named])
 }
 
-// naming returns of which tables, t and others, a name of a table's records by a column is
-// taken, the name, and what is true of those that have one of the names $1.
+// naming returns three parts of a query that finds the records of t by their names in a column: the FROM clause with
+// the tables that the name is spread over, the expression of the name, and the condition for the names in $1.
 func (d *Database) naming(t *modules.Table, column string) (from, name, wanted string) {
 	columns, whole := []string{column}, column == modules.ColumnIdentity
 	if whole {

@@ -270,8 +270,8 @@ func (c *cycle) misses(t *modules.Table, scope modules.Scope, cloud, object modu
 	}
 }
 
-// more has what is missing listed, and once more what lacks it. It returns what that is; nil
-// if nothing is missing.
+// more makes a second listing due in the same cycle: of the missing parents, and of the places where something
+// lacks them. It returns those places; nil if no parent is missing.
 func (d *cadence) more() map[place]bool {
 	lacking := d.lacking
 	if lacking != nil {

@@ -5,8 +5,8 @@ import (
 	"iasql/internal/modules"
 )
 
-// doubts are about creations, and deletions that make room, that may have happened, as far as this cycle has found
-// out what became of them (R6).
+// doubts holds the creations whose outcome this cycle has not found out yet, and the deletions that make room for
+// them (R6).
 type doubts struct {
 	// unknown: whether the record has an object is still being looked for. The record
 	// is left alone for this cycle.

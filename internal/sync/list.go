@@ -88,7 +88,7 @@ type findings struct {
 	imported []string      // tables that were listed completely for the first time
 }
 
-// replace takes over what others are, instead of what is about these places.
+// replace exchanges what was found in these places for what the others found there.
 func (f *findings) replace(places map[place]bool, others *findings) {
 	theirs := func(step decide.Step) bool { return places[place{step.Subject.Table.Name, step.Subject.Scope}] }
 	f.pushes = append(slices.DeleteFunc(f.pushes, theirs), others.pushes...)
@@ -185,9 +185,8 @@ func (c *cycle) imported(t *modules.Table) bool {
 	return c.settings.Imported[t.Name]
 }
 
-// listTable lists a table in the scopes where it is due, and reports whether there is
-// none left where it could be listed and never was completely. There are slots for as many
-// listings of all tables as may be under way at once.
+// listTable lists a table in each scope where that is due. complete reports whether every scope of the table has been
+// listed completely at some time. slots bounds how many listings of all tables run at once.
 func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings, slots chan struct{}) (complete bool,
 	err error) {
 	scopes, err := c.scopes(ctx, t)

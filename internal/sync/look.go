@@ -53,8 +53,7 @@ type hint struct {
 	open bool
 }
 
-// idle reports whether there is nothing to look into: it is known already, or about another
-// table.
+// idle reports whether the hint needs no look: the engine knows the change already, or it concerns another table.
 func (h *hint) idle() bool { return h.Known || h.Existing && len(h.Records) == 0 }
 
 // named is a value of a column in a place.

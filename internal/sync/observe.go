@@ -193,9 +193,8 @@ func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*dec
 	return c.wentAlong(ctx, t, deleted)
 }
 
-// wentAlong looks whether deleted records, whose objects were found a moment ago and are
-// not there, were parts of what is deleted, too, or was deleted by this engine: they are gone
-// with that, and no longer found.
+// wentAlong looks at deleted records whose objects were there a moment ago and are not any more. An object that was a
+// part of what is being deleted, or of what this engine has deleted, has gone with that: nobody looks for it again.
 func (c *cycle) wentAlong(ctx context.Context, t *modules.Table, deleted []*decide.Subject) error {
 	parts := map[string][]decide.Part{}
 	for _, s := range deleted {

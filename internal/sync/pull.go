@@ -104,7 +104,7 @@ func (c *cycle) write(ctx context.Context, pulls []pullStep, waiting []store.Set
 					State: s.PullRefused(p.Action, result.Err, c.jitter)})
 			}
 		case !result.Applied && p.Action == decide.InsertRecord && s.RecordID != 0 && s.Due():
-			// (Other skipped pulls come again with the next change or listing.)
+			// The next change or listing repeats the other skipped pulls.
 			refused = append(refused, store.Settlement{Subject: s, State: s.NotInserted(c.jitter)})
 		case result.Applied:
 			wrote = true

@@ -1,13 +1,12 @@
--- Whom a reviewer has to know of: who has changed in the cloud what a preview is about, and what no record shows yet. What
--- was pulled has its author in the audit log; this is about what has not been, as a batch has the record staged, as it
--- is paused, or as it happened a moment ago.
+-- Who else has changed what a preview shows. A pulled change has its author in the audit log. Other changes do not, because
+-- the record is staged in a batch or paused, or because the change happened a moment ago.
 
--- The lines of a preview, each with the names by which events may name its object (columns, named), and whether it is to be
--- pulled. An event tells of a line if it came after what is known of the record: after it was pulled the last time, and not
--- long before a user changed it here, as it may have come while that was being done; where nobody has, and it is to be
--- pulled, after its table was listed. (All these times are the database's.) One that has explained a change already explains
--- no second one. Where none names the object, those count that name no object of its table and region; the newest, as there
--- may be many.
+-- lines are the lines of a preview. Each comes with the names by which an event may name its object (columns, named), and
+-- with whether the change is to be pulled. An event belongs to a line if it is newer than what the tables know of the record:
+--   * newer than the record's last pull, and not much older than the user's change here, since both may happen side by side;
+--   * or, if no user has changed the record and the line is to be pulled, newer than the last listing of its table.
+-- All these times are the database's. An event that explains an earlier change explains no second one. If no event names the
+-- object, the newest events of its table and region that name no object count: there may be many.
 CREATE OR REPLACE FUNCTION iasql_internal.reviewed(lines integer[], pulls boolean[], accounts text[], tables text[], records bigint[], regions text[], columns text[], named text[])
 RETURNS TABLE (line integer, who jsonb)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
