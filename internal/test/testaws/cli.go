@@ -87,9 +87,10 @@ var residents = sync.OnceValues(func() (chan *resident, error) {
 // program does what the program aws does, again and again: it reads commands,
 // as lists, with the environment of each, and answers with how they ended and
 // what they said. What the commands share are the descriptions of the services,
-// which take long to load, and what botocore finds out of its own handlers.
+// which take long to load, and what botocore finds out of its own handlers. The
+// collector of garbage, which would look at all of those again and again, comes seldom.
 const residentProgram = `
-import contextlib, io, json, os, sys
+import contextlib, gc, io, json, os, sys
 import awscli.clidriver, botocore.hooks
 
 accepts, aliases = botocore.hooks.accepts_kwargs, {}
@@ -100,6 +101,7 @@ class Aliaser(botocore.hooks.EventAliaser):
         self._alias_name_cache = aliases
 botocore.session.EventAliaser = Aliaser
 
+gc.set_threshold(50_000, 20, 100)
 answers, loader = sys.stdout, awscli.clidriver.create_clidriver().session.get_component("data_loader")
 for line in sys.stdin:
     command = json.loads(line)
