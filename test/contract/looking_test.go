@@ -37,6 +37,7 @@ func TestColumns(t *testing.T) {
 		{"iasql_mode", "id table_name record_id column_name mode"},
 		{"iasql_tables", "table module last_seen"},
 		{"iasql_listings", "account table_name region last_seen last_changed objects denied failed since"},
+		{"iasql_tags", "table_name record_id key value"},
 		{"iasql_install('aws_account')", "module_name created_table_name record_count"},
 	} {
 		if got := strings.ReplaceAll(firstLine(w.PSQL(`\pset tuples_only off`, `SELECT * FROM `+c.from)), "|", " "); got != c.columns {
