@@ -20,7 +20,7 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.tags() IS 'Rows of the view iasql_tags.';
 
-CREATE OR REPLACE VIEW public.iasql_tags AS
+CREATE OR REPLACE VIEW public.iasql_tags WITH (security_barrier) AS
 SELECT t.table_name, t.record_id, t.key, t.value FROM iasql_internal.tags() t;
 COMMENT ON VIEW public.iasql_tags IS 'Every tag of every record that you may read, one a row. To change one, update the column tags of its record.';
 COMMENT ON COLUMN public.iasql_tags.table_name IS 'The table of the record.';
