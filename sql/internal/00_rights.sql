@@ -142,7 +142,7 @@ BEGIN
           AND p.record_id IN (SELECT i.id FROM unnest(ids) i (id))
         RETURNING p.record_id
     )
-    SELECT i.id INTO lacks FROM unnest(ids) WITH ORDINALITY i (id, n)
+    SELECT coalesce(i.id, 0) INTO lacks FROM unnest(ids) WITH ORDINALITY i (id, n) -- nobody is permitted what has no id
     WHERE (i.id IN (SELECT t.record_id FROM taken t)) IS NOT TRUE ORDER BY i.n LIMIT 1; -- (IN is hashed)
     RETURN lacks;
 END

@@ -43,7 +43,7 @@ BEGIN
     END IF;
     WITH released AS (
         UPDATE iasql_internal.record_state s SET next_attempt_at = now()
-        FROM new_rows n WHERE s.table_name = n.table_name AND s.record_id = n.record_id
+        FROM new_rows n WHERE s.table_name = n.table_name AND s.record_id = n.record_id AND n.resolved IS NOT NULL
         RETURNING s.account
     )
     SELECT array_agg(DISTINCT r.account) INTO accounts FROM released r;

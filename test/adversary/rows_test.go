@@ -95,6 +95,8 @@ func TestRowLevelSecurity(t *testing.T) {
 			`, 'change')`,
 		`SELECT iasql_internal.permit('change', 'queue', ` + queue +
 			` || array_agg(id)) FROM queue; SELECT iasql_internal.retry('queue', ` + queue + `)`,
+		// Nobody is asked about a record without an id, and what comes after it is asked about all the same.
+		`SELECT iasql_internal.confirm_vanished('queue', ARRAY[NULL, ` + queue + `])`,
 		`INSERT INTO iasql_mode (table_name, mode) VALUES ('vpc', 'TRACK')`,
 		`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`,
 		`INSERT INTO iasql_mode (table_name, record_id, mode) VALUES ('vpc', ` + id + `, 'TRACK')`,
