@@ -8,8 +8,7 @@ import (
 	"iasql/internal/modules"
 )
 
-// moment is how long the first request of a call waits for others: the operations of a
-// plan are begun side by side.
+// moment is how long a call waits for more requests: the operations of a plan are begun side by side.
 const moment = 20 * time.Millisecond
 
 // Joint has requests that are made at the same time made by one call, where the API
@@ -17,8 +16,8 @@ const moment = 20 * time.Millisecond
 // together whose K is equal: what a call has once. Each request is in the intent log by
 // itself before the call is made (R6), and has an outcome of its own.
 //
-// A request waits a moment for others only if its plan has others
-// ([modules.Permit.Accompanied]), and for as long as a call of its kind is under way.
+// A request waits for as long as a call of its kind is under way, and then a moment for others if
+// its plan has others ([modules.Permit.Accompanied]): those that the end of that call has let begin.
 type Joint[K comparable, In, Out any] struct {
 	// Most is how many requests go with one call.
 	Most int
@@ -96,10 +95,10 @@ func (j *Joint[K, In, Out]) join(of joined[K], one *request[In, Out]) {
 
 // work makes the requests of a kind until there are none left.
 func (j *Joint[K, In, Out]) work(of joined[K], wait bool) {
-	if wait {
-		time.Sleep(moment)
-	}
 	for {
+		if wait && j.few(of) {
+			time.Sleep(moment)
+		}
 		j.lock.Lock()
 		some := j.waiting[of]
 		if len(some) == 0 {
@@ -112,6 +111,14 @@ func (j *Joint[K, In, Out]) work(of joined[K], wait bool) {
 		j.lock.Unlock()
 		j.make(of.of, some[:n])
 	}
+}
+
+// few reports whether some requests are waiting, and a call could take more.
+func (j *Joint[K, In, Out]) few(of joined[K]) bool {
+	j.lock.Lock()
+	defer j.lock.Unlock()
+	n := len(j.waiting[of])
+	return 0 < n && n < j.Most
 }
 
 // make makes some requests by one call, or each by one if that is refused.
