@@ -46,15 +46,15 @@ demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
 # The engine that tests run as a process, linked once for all of them.
 .PHONY: test-engine
 test-engine:
-	@go build -buildvcs=false -ldflags '-s -w' -o .cache/test-engine ./cmd/engine
+	@go build -buildvcs=false -ldflags '-s -w' -o .cache/test/engine ./cmd/engine
 
 .PHONY: test
 test: deps test-engine ## Run the tests; those that need more than `make deps` installs are skipped if that is missing
-	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test-engine go test $(TESTFLAGS) ./...
+	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test $(TESTFLAGS) ./...
 
 .PHONY: test-all
 test-all: deps-all test-engine ## Run all tests, also in browsers, mappers and migration tools; what is missing is installed, or fails them
-	IASQL_TEST_ALL=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test-engine go test $(TESTFLAGS) ./...
+	IASQL_TEST_ALL=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test $(TESTFLAGS) ./...
 
 .PHONY: session
 session: build ## Record the session that the README shows, and take the console's pictures anew
