@@ -152,9 +152,7 @@ COMMENT ON FUNCTION iasql_internal.unpermitted(text, text, bigint[]) IS 'The fir
 CREATE OR REPLACE FUNCTION iasql_internal.permitted(what text, "table" text, id bigint) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    DELETE FROM iasql_internal.permit p
-    WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = permitted."table" AND p.record_id = permitted.id AND p.may = what;
-    RETURN FOUND;
+    RETURN iasql_internal.unpermitted(what, "table", ARRAY[id]) IS NULL;
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.permitted(text, text, bigint) IS 'Whether the caller has just been found to be allowed to do this; takes the permit.';

@@ -42,8 +42,8 @@ var engineBinary string
 func Engine() string { return engineBinary }
 
 // Main runs a package's tests; call it from TestMain. IASQL_TEST_ENGINE names a
-// built engine to test instead of this tree's: another version, or one with the
-// race detector in it.
+// built engine to test: this tree's, which make test builds once, another version, or
+// one with the race detector in it. Without it each package builds this tree's.
 func Main(m *testing.M) {
 	dir, err := os.MkdirTemp("", "iasql-acceptance")
 	if err != nil {
