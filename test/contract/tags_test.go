@@ -26,8 +26,10 @@ func TestTags(t *testing.T) {
 		t.Errorf("the tag is that of %s", got)
 	}
 	// A column of somebody's own is none, nor is what one may not read.
-	w.Admin(`ALTER TABLE elastic_ip ADD COLUMN labels jsonb DEFAULT '{"a": "b"}'`, `REVOKE SELECT ON vpc FROM iasql_reader`,
-		`CREATE POLICY second ON queue FOR SELECT TO iasql_user USING (name = 'second')`, `ALTER TABLE queue ENABLE ROW LEVEL SECURITY`)
+	w.Admin(`ALTER TABLE elastic_ip ADD COLUMN labels jsonb DEFAULT '{"a": "b"}'`,
+		`REVOKE SELECT ON vpc FROM iasql_reader`,
+		`CREATE POLICY second ON queue FOR SELECT TO iasql_user USING (name = 'second')`,
+		`ALTER TABLE queue ENABLE ROW LEVEL SECURITY`)
 	if got := w.PSQL(all); got != "queue|team|shop|1" {
 		t.Errorf("of what one may read the tags are\n%s", got)
 	}

@@ -89,7 +89,8 @@ func (s *server) create(t testing.TB, template string) string {
 	name := "iasql_test_" + random()
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()
-	// Copying files takes a third of the processor time that logging their blocks does (manual, CREATE DATABASE, STRATEGY).
+	// Copying files takes a third of the processor time that logging their blocks does (manual, CREATE DATABASE,
+	// STRATEGY).
 	if err := s.exec(ctx, "CREATE DATABASE "+name+" TEMPLATE "+template+" STRATEGY FILE_COPY"); err != nil {
 		t.Fatalf("testdb: %v", err)
 	}
