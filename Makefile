@@ -72,6 +72,10 @@ lint: ## Check formatting (gofmt), go vet and staticcheck
 generate: ## Make generated files anew
 	go generate ./...
 
+.PHONY: facts
+facts: ## Make what the tables know of AWS's resource types anew (RESOURCE_SCHEMAS names the file of their schemas)
+	go test ./test/schemas -run TestFacts -count=1 -args -update
+
 .PHONY: clean
 clean: ## Remove what was built and downloaded into the checkout
 	rm -rf bin dist .venv .cache

@@ -103,6 +103,15 @@ const (
 	PartContents
 )
 
+// Property is what the publisher of a type of objects calls a setting of theirs.
+type Property struct {
+	Type   string // as its publisher calls it, such as AWS::SQS::Queue
+	Name   string
+	Table  string // the table that has it; "" if none does
+	Column string // the column that it is; "" if it is a table of its own, or none
+	Reason string // why no column is; "" if one is
+}
+
 // Column describes one column. The zero flags mean: the user may set and
 // change it, the cloud may too.
 type Column struct {
@@ -265,6 +274,8 @@ type Table struct {
 	// EventMappings are the calls of the API that make, change or delete objects of the table,
 	// whoever makes them.
 	EventMappings []EventMapping
+	// Properties are what the publisher of the objects' type lets one write, and where it is a column.
+	Properties []Property
 
 	index    map[string]int
 	settings bool // it configures the module, and has no counterpart in the cloud

@@ -32,10 +32,35 @@ func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registr
 	for _, m := range registry.Modules() {
 		batch.Queue(registration, registrationOf(m)...)
 	}
+	properties := propertiesOf(registry)
+	batch.Queue(`DELETE FROM iasql_internal.property WHERE (type, property, of) IN (SELECT type, property, of FROM (
+		SELECT * FROM iasql_internal.property EXCEPT SELECT * FROM jsonb_populate_recordset(NULL::iasql_internal.property, $1)) outdated)`,
+		properties)
+	batch.Queue(`INSERT INTO iasql_internal.property
+		SELECT * FROM jsonb_populate_recordset(NULL::iasql_internal.property, $1) ON CONFLICT DO NOTHING`, properties)
 	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("register modules: %w", err)
 	}
 	return nil
+}
+
+// propertiesOf returns the rows of iasql_internal.property.
+func propertiesOf(registry *modules.Registry) []map[string]any {
+	rows := []map[string]any{}
+	for _, m := range registry.Modules() {
+		for _, t := range m.Tables() {
+			for _, p := range t.Properties {
+				row := map[string]any{"type": p.Type, "property": p.Name, "of": t.Name}
+				for name, value := range map[string]string{"table_name": p.Table, "column_name": p.Column, "reason": p.Reason} {
+					if value != "" {
+						row[name] = value
+					}
+				}
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
 }
 
 const registration = `

@@ -20,6 +20,7 @@ import (
 type table struct {
 	*modules.Table
 	members map[string][]declare.Member
+	made    []string // columns that are made of what AWS publishes, and so cannot differ
 }
 
 func tables() []table {
@@ -31,6 +32,9 @@ func tables() []table {
 				Members() map[string][]declare.Member
 			}); ok {
 				t.members = declared.Members()
+			}
+			if declared, ok := r.(interface{ Made() []string }); ok {
+				t.made = declared.Made()
 			}
 			list = append(list, t)
 		}

@@ -49,6 +49,8 @@ type property struct {
 	MaxLength  *float64             `json:"maxLength"`
 	MinItems   *float64             `json:"minItems"`
 	MaxItems   *float64             `json:"maxItems"`
+	Unique     bool                 `json:"uniqueItems"`
+	Ordered    *bool                `json:"insertionOrder"`
 }
 
 // load returns the schemas by the names of their types; nil where the file is

@@ -63,6 +63,10 @@ func (b *binding) bind(updates []Update, token string) error {
 		note("it is created ByTag and has no tags")
 	}
 	defects = append(defects, b.bindUpdates(updates), b.bindCreate())
+	b.bindAlong()
+	for _, o := range b.origins {
+		defects = append(defects, b.bindOrigin(o))
+	}
 	if b.remove != nil {
 		defects = append(defects, b.bindKeys(b.remove))
 		if len(b.keys[b.remove]) == 0 && len(b.remove.edits) == 0 {
@@ -317,6 +321,28 @@ func (b *binding) bindCreate() error {
 	return errors.Join(append(defects, b.reachable(b.created))...)
 }
 
+// bindAlong finds what the calls that create, change and delete an object take besides its state.
+func (b *binding) bindAlong() {
+	ops := []*Op{b.create, b.remove}
+	for _, o := range b.origins {
+		ops = append(ops, o.Create)
+	}
+	for _, u := range b.updates {
+		ops = append(ops, u.op, u.unset)
+	}
+	for i := range b.columns {
+		c := &b.columns[i]
+		for _, op := range ops {
+			if op == nil || !c.along {
+				continue
+			}
+			if p := op.bind(c); p != nil {
+				b.along[op] = append(b.along[op], target{column: c, path: p})
+			}
+		}
+	}
+}
+
 // deferred marks the columns that are left to an update because the creation does
 // not take them.
 func (b *binding) deferred() {
@@ -352,8 +378,6 @@ func tokenMember(in reflect.Type) *path {
 	}
 	return nil
 }
-
-func (b *binding) createToken() *path { return tokenMember(b.create.in) }
 
 // reachable checks that whatever users can write gets to the cloud somehow.
 func (b *binding) reachable(created []target) error {

@@ -30,6 +30,8 @@ type Column struct {
 	keepEmpty bool
 	key       bool // calls name the object by it
 	ofParent  bool // it is the key of what the object is listed within
+	along     bool // it tells calls what to do: see [Published.Along]
+	made      bool // of what is published: see [Published]
 	tagging   *tagging
 	beside    *Column // shows what the reference names, also where that has no record
 }

@@ -2,8 +2,10 @@ package declare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"iasql/internal/modules"
 )
@@ -26,8 +28,15 @@ func (r *Resource) Create(ctx context.Context, m modules.Mutation) (modules.Row,
 // Create creates the object that the step wants by the table's call.
 func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 	r := s.resource
-	in := r.create.input()
-	for _, t := range r.created {
+	create, created := r.create, r.created
+	for _, o := range r.origins {
+		if v := s.Want[o.Column]; !v.IsNull() && v.String() != "false" {
+			create, created = o.Create, o.created
+			break
+		}
+	}
+	in := create.input()
+	for _, t := range created {
 		v := s.Want[t.column.Name]
 		if t.column.Column.Same(v, modules.Null) || t.column.hasUsual && t.column.Column.Same(v, t.column.usual) {
 			continue // AWS refuses many an empty list
@@ -36,13 +45,16 @@ func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 			return nil, err
 		}
 	}
+	if err := s.along(ctx, create, in); err != nil {
+		return nil, err
+	}
 	token := ""
 	switch r.description.Creation {
 	case modules.ByToken:
-		tokenMember(r.create.in).set(in, reflect.ValueOf(&s.Token))
+		tokenMember(create.in).set(in, reflect.ValueOf(&s.Token))
 	case modules.ByTag:
 		if r.token != nil {
-			r.createToken().set(in, reflect.ValueOf(&s.Token))
+			tokenMember(create.in).set(in, reflect.ValueOf(&s.Token))
 		} else {
 			token = s.Token
 		}
@@ -50,11 +62,47 @@ func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 	if r.tags != nil {
 		r.tags.tagging.addTags(in, s.Want, token)
 	}
-	out, err := r.create.run(ctx, s, in)
+	out, err := create.run(ctx, s, in)
 	if err != nil {
 		return nil, err
 	}
 	return r.identify(s.Want, out.Elem())
+}
+
+// origin is an [Origin] with its columns found in its call's input.
+type origin struct {
+	Origin
+	created []target
+}
+
+// bindOrigin finds what the call takes. The column that says from what the object is created has to be among that.
+func (b *binding) bindOrigin(o *origin) error {
+	defects := []error{o.Create.check(b.service.client, b.columns)}
+	note := func(format string, args ...any) {
+		defects = append(defects, fmt.Errorf("call %s: %s", o.Create.name, fmt.Sprintf(format, args...)))
+	}
+	for i := range b.columns {
+		c := &b.columns[i]
+		if c.Column.Computed || c.tagging != nil || c.Column.Local {
+			continue
+		}
+		if p := o.Create.bind(c); p != nil {
+			o.created = append(o.created, target{column: c, path: p})
+		}
+	}
+	if !slices.ContainsFunc(b.along[o.Create], func(t target) bool { return t.column.Name == o.Column }) {
+		note("no column %s is sent along with it", o.Column)
+	}
+	if b.create == nil || b.create.answer != o.Create.answer {
+		note("it answers otherwise than the call that creates an object of nothing")
+	}
+	switch token := tokenMember(o.Create.in); {
+	case b.description.Creation == modules.ByToken && token == nil, b.token != nil && token == nil:
+		note("its input takes no client token")
+	case b.description.Creation == modules.ByTag && b.token == nil && b.tags != nil && !b.tags.tagging.created(o.Create.in):
+		note("its input takes no tags")
+	}
+	return errors.Join(defects...)
 }
 
 // identify returns what names an object that was created: what users choose, and

@@ -14,6 +14,17 @@ type Member struct {
 // an object.
 func (r *Resource) Object() reflect.Type { return r.object }
 
+// Made returns the columns that are made of what AWS publishes: see [Published].
+func (r *Resource) Made() []string {
+	var names []string
+	for _, c := range r.columns {
+		if c.made {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // enumeration returns the values of one of the SDK's enumerations; nil of any
 // other type.
 func enumeration(t reflect.Type) []string {

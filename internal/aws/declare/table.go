@@ -2,6 +2,7 @@ package declare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -25,6 +26,8 @@ type Table[T any] struct {
 	HasRegion bool
 	Creation  modules.Creation
 	Columns   []Column // without account and region
+	// Published adds a column for each property of a resource type that Columns have none for.
+	Published Published
 	Checks    []string
 	Uniques   [][]string
 	// See [modules.Table].
@@ -59,6 +62,9 @@ type Table[T any] struct {
 	// to it. A table with neither has none created.
 	Create   *Op
 	CreateBy func(ctx context.Context, s *Step) (modules.Row, error)
+	// CreateFrom are other calls that create an object instead of Create, where a column says from what. What such a
+	// call does not take, an update sets afterwards. Their answers have the object where Create's has it.
+	CreateFrom []Origin
 	// Updates change objects, in this order; tags come last unless one of them
 	// names the column.
 	Updates []Update
@@ -90,6 +96,12 @@ type Table[T any] struct {
 	// Spared says why an object is not to be deleted or replaced unless a user deletes its record; see
 	// [modules.Observation].
 	Spared func(have modules.Row) string
+}
+
+// Origin is what an object can be created from, such as a snapshot.
+type Origin struct {
+	Column string // has a value other than false where an object is to be created from it; it is the database's alone
+	Create *Op    // creates it
 }
 
 // Refusal says of which objects AWS refuses the deletion, why, and where AWS documents it.
@@ -164,6 +176,8 @@ type binding struct {
 	create      *Op
 	createBy    func(context.Context, *Step) (modules.Row, error)
 	created     []target // columns that a creation sends
+	origins     []*origin
+	along       map[*Op][]target // columns that are sent along with a call
 	updates     []*update
 	remove      *Op
 	removeBy    func(context.Context, *Step) error
@@ -195,6 +209,9 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 		}
 	}
 	t.Columns = withBesides(t.Columns)
+	properties, made, unpublished := t.Published.properties(t.Name, t.Columns, reflect.TypeFor[T](), t.calls(),
+		slices.DeleteFunc([]*Op{t.Delete}, func(op *Op) bool { return op == nil }))
+	t.Columns = withMade(t.Columns, made)
 	plain := make([]modules.Column, len(t.Columns))
 	for i := range t.Columns {
 		plain[i] = t.Columns[i].Column
@@ -205,9 +222,10 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 			Checks: t.Checks, Uniques: t.Uniques,
 			Creation: t.Creation, Optional: t.Optional, DefinesRegions: t.DefinesRegions,
 			DestroyBeforeCreate: t.DestroyBeforeCreate, HoldsData: t.HoldsData, Made: t.Made,
+			Properties: properties,
 		},
 		columns: t.Columns, byName: map[string]*Column{}, object: reflect.TypeFor[T](), service: t.Service,
-		list: t.List, get: t.Get, keys: map[*Op][]target{},
+		list: t.List, get: t.Get, keys: map[*Op][]target{}, along: map[*Op][]target{},
 		create: t.Create, createBy: t.CreateBy, remove: t.Delete, removeBy: t.DeleteBy, reread: t.Reread,
 		going: t.Going, forming: t.Forming, unready: t.Unready, failed: t.Failed, refuses: t.Refuses,
 		protected: t.Protected, spared: t.Spared,
@@ -234,11 +252,31 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 			return t.Home(ctx, s, pointer[T](v), row)
 		}
 	}
-	if r.defects = r.bind(t.Updates, t.Token); r.defects == nil {
+	for _, o := range t.CreateFrom {
+		r.origins = append(r.origins, &origin{Origin: o})
+	}
+	if r.defects = errors.Join(unpublished, r.bind(t.Updates, t.Token)); r.defects == nil {
 		r.description.EventMappings, r.description.GlobalName = r.mappings(t.EventMappings, t.Kind),
 			aws.ARNColumn(r.description)
 	}
 	return r
+}
+
+// calls are the calls that create and change an object.
+func (t *Table[T]) calls() []*Op {
+	var calls []*Op
+	if t.Create != nil {
+		calls = append(calls, t.Create)
+	}
+	for _, o := range t.CreateFrom {
+		calls = append(calls, o.Create)
+	}
+	for _, u := range t.Updates {
+		if u.op != nil {
+			calls = append(calls, u.op)
+		}
+	}
+	return calls
 }
 
 func each[T any](ctx context.Context, s *Step, all []*found,

@@ -276,8 +276,28 @@ func (r *Resource) send(ctx context.Context, s *Step, op *Op, u *update, changed
 			}
 		}
 	}
+	if err := s.along(ctx, op, in); err != nil {
+		return err
+	}
 	_, err := op.run(ctx, s, in)
 	return err
+}
+
+// along puts what tells a call what to do into its input.
+func (s *Step) along(ctx context.Context, op *Op, in reflect.Value) error {
+	for _, t := range s.resource.along[op] {
+		v := s.Want[t.column.Name]
+		if v.IsNull() {
+			v = s.Have[t.column.Name] // of a deletion
+		}
+		if v.IsNull() {
+			continue
+		}
+		if err := t.send(ctx, s, in, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // asFound sends what a reference names as AWS has it, and reports whether that is known: asked for by the name

@@ -19,6 +19,10 @@ var ofCluster = []string{
 	"engine_version", "allocated_storage", "storage_type", "storage_encrypted", "db_name", "master_username",
 	"master_user_password",
 	"multi_az", "backup_retention_period", "deletion_protection",
+	"manage_master_user_password", "master_user_secret_kms_key_id", "port", "enable_cloudwatch_logs_exports",
+	"associated_roles", "copy_tags_to_snapshot", "database_insights_mode", "domain", "domain_iam_role_name",
+	"enable_iam_database_authentication", "engine_lifecycle_support", "iops", "kms_key_id", "network_type",
+	"preferred_backup_window", "storage_throughput",
 }
 
 // newInstance declares the table rds. The limits are those of the page
@@ -33,7 +37,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		Service: declare.Service(rds.NewFromConfig),
 		Columns: []declare.Column{
 			name("db_instance_identifier", "DBInstanceIdentifier",
-				"The instance's name: up to 63 lowercase letters, digits and hyphens."),
+				"The instance's name: up to 63 lowercase letters, digits and hyphens.").
+				In("DBInstanceIdentifier", "TargetDBInstanceIdentifier"),
 			declare.Text("engine", "Engine",
 				"The database engine, such as postgres, mysql or mariadb; that of its cluster for a member.").Required().CreateOnly(),
 			declare.Ref("db_cluster_id", "DBClusterIdentifier", "db_cluster", "db_cluster_identifier",
@@ -58,6 +63,14 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Text("master_user_password", "",
 				"The password of that user. Needed to create or replace one that is not in a cluster.").WriteOnly().In(
 				"MasterUserPassword"),
+			managed().Since(4), managedKey().Since(4), managedSecret().Since(4),
+			declare.Text("tde_credential_password", "",
+				"The password of the key store of tde_credential_arn.").WriteOnly().In("TdeCredentialPassword").Since(4),
+			declare.Integer("port", "Endpoint.Port",
+				"The port it listens on; the engine's own if left out.").First("PendingModifiedValues.Port").
+				In("Port", "DBPortNumber").OptionalComputed().Since(4),
+			exports().Since(4),
+			roles[rdstypes.DBInstanceRole]().Since(4),
 			declare.Text("availability_zone", "AvailabilityZone",
 				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
 			underWay(declare.Bool("multi_az", "MultiAZ",
@@ -91,6 +104,63 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			arn("DBInstanceArn"),
 			tagList("TagList"),
 		},
+		Published: declare.Published{Type: "AWS::RDS::DBInstance", Since: 4, Pending: "PendingModifiedValues",
+			Columns: map[string]string{
+				"DBParameterGroupName": "parameter_group_id", "DBSubnetGroupName": "db_subnet_group_id",
+				"MasterUserSecret": "master_user_secret_kms_key_id", "VPCSecurityGroups": "rds_security_groups",
+			},
+			Read: map[string]string{
+				"EnableIAMDatabaseAuthentication": "IAMDatabaseAuthenticationEnabled",
+				"EnablePerformanceInsights":       "PerformanceInsightsEnabled",
+				"OptionGroupName":                 "OptionGroupMemberships[0].OptionGroupName",
+				"Domain":                          "DomainMemberships[0].Domain",
+				"DomainAuthSecretArn":             "DomainMemberships[0].AuthSecretArn",
+				"DomainDnsIps":                    "DomainMemberships[0].DnsIps",
+				"DomainFqdn":                      "DomainMemberships[0].FQDN",
+				"DomainIAMRoleName":               "DomainMemberships[0].IAMRoleName",
+				"DomainOu":                        "DomainMemberships[0].OU",
+			},
+			Along: []string{"AllowMajorVersionUpgrade", "ApplyImmediately", "CertificateRotationRestart",
+				"DBClusterSnapshotIdentifier", "DBSnapshotIdentifier", "DeleteAutomatedBackups",
+				"MasterUserAuthenticationType", "RestoreTime", "SourceDBClusterIdentifier",
+				"SourceDBInstanceAutomatedBackupsArn", "SourceDBInstanceIdentifier", "SourceDbiResourceId",
+				"SourceRegion", "UseDefaultProcessorFeatures", "UseLatestRestorableTime"},
+			Docs: map[string]string{
+				"AllowMajorVersionUpgrade": "Whether engine_version may be another major version. NULL: yes, as it has " +
+					"been asked for by name.",
+				"ApplyImmediately": "Whether changes are made at once; false: in the next maintenance window, until when " +
+					"they count as made. NULL: at once.",
+				"CertificateRotationRestart": "Whether a change of ca_certificate_identifier restarts it.",
+				"DBClusterSnapshotIdentifier": "The snapshot of a Multi-AZ DB cluster that it is created from. It " +
+					"matters when the row is inserted, and never again.",
+				"DBSnapshotIdentifier": "The snapshot that it is created from: its name or ARN. It matters when the row " +
+					"is inserted, and never again. The snapshot decides engine, user and size where the row does not.",
+				"DeleteAutomatedBackups":       "Whether its automated backups go with it. NULL: yes.",
+				"MasterUserAuthenticationType": "How the first user signs in: password or iam-db-auth. AWS does not tell it.",
+				"RestoreTime": "The moment of another instance's backups that it is created from, as of: see " +
+					"source_db_instance_identifier. It matters when the row is inserted, and never again.",
+				"SourceDBClusterIdentifier": "The Multi-AZ DB cluster that it is created as a read replica of. It matters " +
+					"when the row is inserted, and never again: read_replica_source says what it is one of.",
+				"SourceDBInstanceAutomatedBackupsArn": "The backups kept of an instance that are restored: see restore_time.",
+				"SourceDBInstanceIdentifier": "The instance that it is created as a read replica of or, with restore_time " +
+					"or use_latest_restorable_time, as a copy of. It matters when the row is inserted, and never again: " +
+					"read_replica_source says what it is a replica of.",
+				"SourceDbiResourceId":         "The id of the instance whose backups are restored: see restore_time.",
+				"SourceRegion":                "The region of source_db_instance_identifier, if it is another.",
+				"UseDefaultProcessorFeatures": "Whether a change takes back processor_features.",
+				"UseLatestRestorableTime": "Whether it is created from the latest backups of another instance: see " +
+					"source_db_instance_identifier.",
+				"MonitoringInterval": "How many seconds lie between the metrics of Enhanced Monitoring: 1, 5, 10, 15, 30 " +
+					"or 60; 0 collects none.",
+				"MonitoringRoleArn": "The ARN of the role by which RDS sends those metrics to CloudWatch Logs.",
+			},
+			Without: map[string]string{
+				"AutomaticBackupReplicationKmsKeyId":        replicated,
+				"AutomaticBackupReplicationRegion":          replicated,
+				"AutomaticBackupReplicationRetentionPeriod": replicated,
+				"DBSecurityGroups":                          declare.Deprecated,
+			},
+		},
 		Checks: []string{"db_cluster_id IS NULL OR num_nonnulls(" +
 			strings.Join(ofCluster, ", ") + ") = 0"},
 		DestroyBeforeCreate: true,
@@ -116,15 +186,39 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		Create: declare.Call((*rds.Client).CreateDBInstance),
-		Updates: []declare.Update{declare.Modify(declare.Call((*rds.Client).ModifyDBInstance,
-			declare.With(&rds.ModifyDBInstanceInput{ApplyImmediately: awssdk.Bool(true)}),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *rds.ModifyDBInstanceInput) error {
-				if in.EngineVersion != nil {
-					in.AllowMajorVersionUpgrade = awssdk.Bool(true) // the new version has been asked for by name
-				}
-				return nil
-			})))},
+		Create: declare.Call((*rds.Client).CreateDBInstance, declare.Answer("DBInstance")),
+		CreateFrom: []declare.Origin{
+			{Column: "db_snapshot_identifier", Create: restore()}, {Column: "db_cluster_snapshot_identifier", Create: restore()},
+			{Column: "restore_time", Create: restoreTo()}, {Column: "use_latest_restorable_time", Create: restoreTo()},
+			{Column: "source_db_instance_identifier", Create: replicate()},
+			{Column: "source_db_cluster_identifier", Create: replicate()},
+		},
+		Updates: []declare.Update{
+			declare.Modify(declare.Call((*rds.Client).ModifyDBInstance,
+				declare.With(&rds.ModifyDBInstanceInput{ApplyImmediately: awssdk.Bool(true)}),
+				declare.Edit(func(_ context.Context, s *declare.Step, in *rds.ModifyDBInstanceInput) error {
+					if in.EngineVersion != nil && in.AllowMajorVersionUpgrade == nil {
+						in.AllowMajorVersionUpgrade = awssdk.Bool(true) // the new version has been asked for by name
+					}
+					if s.Changes("enable_cloudwatch_logs_exports") {
+						in.CloudwatchLogsExportConfiguration = exported(s)
+					}
+					return nil
+				}))),
+			declare.By(func(ctx context.Context, s *declare.Step) error {
+				name := s.Have["db_instance_identifier"].Ptr()
+				client := declare.ClientOf[*rds.Client](s)
+				return changeRoles(s, func(role role) error {
+					_, err := client.AddRoleToDBInstance(ctx, &rds.AddRoleToDBInstanceInput{
+						DBInstanceIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
+					return err
+				}, func(role role) error {
+					_, err := client.RemoveRoleFromDBInstance(ctx, &rds.RemoveRoleFromDBInstanceInput{
+						DBInstanceIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
+					return err
+				})
+			}, "associated_roles"),
+		},
 		Delete: declare.Call((*rds.Client).DeleteDBInstance, declare.Edit(finalSnapshot)),
 		Reread: true, // for its state, and whether it is in a cluster
 		// The states are those of the Amazon RDS User Guide, "Viewing Amazon RDS DB
@@ -142,6 +236,18 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			return ""
 		},
 	})
+}
+
+func restore() *declare.Op {
+	return declare.Call((*rds.Client).RestoreDBInstanceFromDBSnapshot, declare.Answer("DBInstance"))
+}
+
+func restoreTo() *declare.Op {
+	return declare.Call((*rds.Client).RestoreDBInstanceToPointInTime, declare.Answer("DBInstance"))
+}
+
+func replicate() *declare.Op {
+	return declare.Call((*rds.Client).CreateDBInstanceReadReplica, declare.Answer("DBInstance"))
 }
 
 // lost are the states of instances that could not be made, or are lost. (Those with
