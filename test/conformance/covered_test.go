@@ -57,7 +57,7 @@ func (s *suite) describedBySQL(module string) map[string]columns {
 	return found
 }
 
-// madeColumns are the columns that are made of what AWS publishes: test/richest tests them all, since the emulator has
+// madeColumns are the columns that are made of what AWS publishes: TestRichest of package declare tests them all, since the emulator has
 // few of them.
 func madeColumns() map[string][]string {
 	made := map[string][]string{}

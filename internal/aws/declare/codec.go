@@ -20,6 +20,8 @@ import (
 type Codec struct {
 	Decode func(member any) (modules.Value, error)
 	Encode func(modules.Value) (any, error)
+
+	readsOnly bool // it is written as a column without a codec
 }
 
 // Millis are times that the API has as milliseconds since 1970.
@@ -158,7 +160,7 @@ func decodable(c *Column, t reflect.Type) error {
 
 // encodable reports why a column cannot be written to a member of type t.
 func encodable(c *Column, t reflect.Type) error {
-	if c.codec != nil {
+	if c.codec != nil && !c.codec.readsOnly {
 		if c.codec.Encode == nil {
 			return fmt.Errorf("its codec does not write")
 		}
@@ -286,7 +288,7 @@ func decodeTexts(v reflect.Value) modules.Value {
 
 // encode returns what a member of type t is set to for a value that is not NULL.
 func encode(c *Column, value modules.Value, t reflect.Type) (reflect.Value, error) {
-	if c.codec != nil {
+	if c.codec != nil && !c.codec.readsOnly {
 		raw, err := c.codec.Encode(value)
 		if err != nil {
 			return reflect.Value{}, refuse(c.Name, err)

@@ -333,11 +333,7 @@ func shaped(shape reflect.Type) Codec {
 			}
 			return aws.Document(structure.Elem().Interface())
 		},
-		Encode: func(v modules.Value) (any, error) {
-			structure := reflect.New(shape)
-			err := aws.ParseDocument("", v, structure.Interface())
-			return structure.Elem().Interface(), err
-		},
+		readsOnly: true,
 	}
 }
 

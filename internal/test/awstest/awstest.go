@@ -323,7 +323,7 @@ func (r *run) mutable() []string {
 	return columns
 }
 
-// made reports whether a column is made of what AWS publishes, and so tested with all of them (test/richest).
+// made reports whether a column is made of what AWS publishes, and so tested with all of them (TestRichest of package declare).
 func (r *run) made(column string) bool {
 	declared, ok := r.Resource.(interface{ Made() []string })
 	return ok && slices.Contains(declared.Made(), column)
