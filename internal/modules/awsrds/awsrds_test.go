@@ -149,7 +149,8 @@ func TestInstanceLifecycle(t *testing.T) {
 			"tags":                       tags,
 		},
 		// moto does not change the port, and has neither roles nor another key of the secret: see TestInstanceParts.
-		Elsewhere: []string{"associated_roles", "enable_cloudwatch_logs_exports", "master_user_secret_kms_key_id", "port"},
+		Elsewhere: []string{"associated_roles", "enable_cloudwatch_logs_exports", "master_user_secret_kms_key_id",
+			"option_group_name", "port"},
 		Calls: map[string]int{"tags": 2},
 	})
 

@@ -70,6 +70,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"The port it listens on; the engine's own if left out.").First("PendingModifiedValues.Port").
 				In("Port", "DBPortNumber").OptionalComputed().Since(4),
 			exports().Since(4),
+			optionGroup("OptionGroupMemberships[0].OptionGroupName").Since(4),
 			roles[rdstypes.DBInstanceRole]().Since(4),
 			declare.Text("availability_zone", "AvailabilityZone",
 				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
@@ -112,7 +113,6 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			Read: map[string]string{
 				"EnableIAMDatabaseAuthentication": "IAMDatabaseAuthenticationEnabled",
 				"EnablePerformanceInsights":       "PerformanceInsightsEnabled",
-				"OptionGroupName":                 "OptionGroupMemberships[0].OptionGroupName",
 				"Domain":                          "DomainMemberships[0].Domain",
 				"DomainAuthSecretArn":             "DomainMemberships[0].AuthSecretArn",
 				"DomainDnsIps":                    "DomainMemberships[0].DnsIps",
@@ -186,7 +186,14 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		Create: declare.Call((*rds.Client).CreateDBInstance, declare.Answer("DBInstance")),
+		Create: declare.Call((*rds.Client).CreateDBInstance, declare.Answer("DBInstance"),
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *rds.CreateDBInstanceInput) error {
+				if awssdk.ToString(in.StorageType) == "gp3" && awssdk.ToInt32(in.Iops) == baselineIOPS &&
+					awssdk.ToInt32(in.StorageThroughput) <= baselineThroughput {
+					in.Iops, in.StorageThroughput = nil, nil // what all have, and small ones are refused
+				}
+				return nil
+			})),
 		CreateFrom: []declare.Origin{
 			{Column: "db_snapshot_identifier", Create: restore()}, {Column: "db_cluster_snapshot_identifier", Create: restore()},
 			{Column: "restore_time", Create: restoreTo()}, {Column: "use_latest_restorable_time", Create: restoreTo()},
@@ -237,6 +244,13 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		},
 	})
 }
+
+// What storage of the kind gp3 has without being asked, in operations and MiB a second. To ask for it is an error below a
+// certain size (Amazon RDS User Guide, "gp3 storage").
+const (
+	baselineIOPS       = 3000
+	baselineThroughput = 125
+)
 
 func restore() *declare.Op {
 	return declare.Call((*rds.Client).RestoreDBInstanceFromDBSnapshot, declare.Answer("DBInstance"))

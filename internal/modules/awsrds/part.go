@@ -2,7 +2,9 @@ package awsrds
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strings"
 
 	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
@@ -34,6 +36,23 @@ func managedKey() declare.Column {
 func managedSecret() declare.Column {
 	return declare.Text("master_user_secret_arn", "MasterUserSecret.SecretArn",
 		"The ARN of that secret; NULL if there is none.").Computed()
+}
+
+// optionGroup declares the group of options. AWS's own, which each version of an engine has, counts as none: another
+// version has another.
+func optionGroup(member string) declare.Column {
+	return declare.Text("option_group_name", member,
+		"The option group, by its name; NULL for AWS's own of its engine.").
+		As(declare.Codec{
+			Decode: func(member any) (modules.Value, error) {
+				name := reflect.ValueOf(member).String()
+				if strings.HasPrefix(name, "default:") {
+					return modules.Null, nil
+				}
+				return modules.NonEmpty(name), nil
+			},
+			Encode: func(v modules.Value) (any, error) { return v.String(), nil },
+		}).In("OptionGroupName").OptionalComputed()
 }
 
 // exports declares which logs go to CloudWatch Logs. A change names what begins and what ends: see exported.
