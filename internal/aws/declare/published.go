@@ -46,6 +46,10 @@ type Published struct {
 	Without map[string]string
 }
 
+// maxValues are the most values of an enumeration that is checked when users write: longer ones, such as the kinds of
+// instances, grow more often than the engine is upgraded.
+const maxValues = 20
+
 // Why there may be no column of a property.
 const (
 	// Deprecated: AWS advises against it, and has something else for new objects.
@@ -199,6 +203,9 @@ func (p Published) column(f facts.Property, object reflect.Type, calls []*Op) (C
 		c = c.Check(fmt.Sprintf("%s >= %d", name, *f.Least))
 	case number && f.Most != nil:
 		c = c.Check(fmt.Sprintf("%s <= %d", name, *f.Most))
+	}
+	if values := enumeration(read.leaf); kind == modules.TypeText && len(values) > 0 && len(values) <= maxValues {
+		c = c.OneOf(values...)
 	}
 	if f.CreateOnly || slices.Contains(p.Fixed, f.Name) {
 		c = c.CreateOnly()
