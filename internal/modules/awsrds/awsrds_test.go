@@ -150,7 +150,7 @@ func TestInstanceLifecycle(t *testing.T) {
 		},
 		// moto does not change the port, and has neither roles nor another key of the secret: see TestInstanceParts.
 		Elsewhere: []string{"associated_roles", "enable_cloudwatch_logs_exports", "master_user_secret_kms_key_id", "port"},
-		Calls: map[string]int{"tags": 2},
+		Calls:     map[string]int{"tags": 2},
 	})
 
 	// A password is changed by one call.
