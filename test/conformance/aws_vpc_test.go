@@ -284,6 +284,8 @@ var awsVPC = Module{
 			Replace: Replace{Column: "service", SQL: `'ecr.dkr'`},
 			Fixed:   []Change{endpointVPC},
 			Skip: map[string]string{
+				"security_group_ids by SQL":       "moto: ModifyVpcEndpoint does not keep security groups",
+				"security_group_ids by the CLI":   "moto: ModifyVpcEndpoint does not keep security groups",
 				"private_dns_enabled by SQL":      "moto: ModifyVpcEndpoint does not keep PrivateDnsEnabled",
 				"private_dns_enabled by the CLI":  "moto: ModifyVpcEndpoint does not keep PrivateDnsEnabled",
 				"dns_name_record_type by SQL":     "moto: ModifyVpcEndpoint does not keep DnsOptions",

@@ -94,6 +94,13 @@ var parts = []string{"bucket_website", "event_target", "public_access_block", "r
 // they live in the API: "A|B" where each of a table's types calls it otherwise, and
 // "" for none.
 var properties = map[string]string{
+	"auto_scaling_group.enabled_metrics":                 "MetricsCollection/Metrics",
+	"eks_node_group.force_update_enabled":                "ForceUpdateEnabled",
+	"elastic_ip.transfer_address":                        "TransferAddress",
+	"lambda_function.publish_to_latest_published":        "PublishToLatestPublished",
+	"load_balancer.ipv4_ipam_pool_id":                    "Ipv4IpamPoolId",
+	"nat_gateway.max_drain_duration_seconds":             "MaxDrainDurationSeconds",
+	"repository.empty_on_delete":                         "EmptyOnDelete",
 	"auto_scaling_group.default_cooldown":                "Cooldown",
 	"bucket.name":                                        "BucketName",
 	"bucket_website.error_document":                      "WebsiteConfiguration/ErrorDocument",

@@ -249,6 +249,10 @@ func (c Column) OptionalComputed() Column { c.Column.OptionalComputed = true; re
 // Local says that the column belongs to the database alone.
 func (c Column) Local() Column { c.Column.Local = true; return c }
 
+// Along says that the column tells calls what to do, and is no state of an object: it belongs to the database alone,
+// and is sent along with every call that takes it (see In).
+func (c Column) Along() Column { c.Column.Local, c.along = true, true; return c }
+
 // Same says when two values mean the same to AWS.
 func (c Column) Same(equal func(a, b string) bool) Column { c.Equal = equal; return c }
 

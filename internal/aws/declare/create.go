@@ -66,7 +66,7 @@ func (s *Step) Create(ctx context.Context) (modules.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.identify(s.Want, out.Elem())
+	return r.identify(create, s.Want, out.Elem())
 }
 
 // origin is an [Origin] with its columns found in its call's input.
@@ -93,8 +93,8 @@ func (b *binding) bindOrigin(o *origin) error {
 	if !slices.ContainsFunc(b.along[o.Create], func(t target) bool { return t.column.Name == o.Column }) {
 		note("no column %s is sent along with it", o.Column)
 	}
-	if b.create == nil || b.create.answer != o.Create.answer {
-		note("it answers otherwise than the call that creates an object of nothing")
+	if _, err := resolve(o.Create.out, o.Create.answer); err != nil {
+		note("%v", err)
 	}
 	switch token := tokenMember(o.Create.in); {
 	case b.description.Creation == modules.ByToken && token == nil, b.token != nil && token == nil:
@@ -107,9 +107,9 @@ func (b *binding) bindOrigin(o *origin) error {
 
 // identify returns what names an object that was created: what users choose, and
 // what AWS has answered.
-func (b *binding) identify(want modules.Row, out reflect.Value) (modules.Row, error) {
+func (b *binding) identify(create *Op, want modules.Row, out reflect.Value) (modules.Row, error) {
 	row := modules.Row{}
-	answer, _ := resolve(out.Type(), b.create.answer)
+	answer, _ := resolve(out.Type(), create.answer)
 	object, there := answer.get(out)
 	for i := range b.columns {
 		c := &b.columns[i]
@@ -133,7 +133,7 @@ func (b *binding) identify(want modules.Row, out reflect.Value) (modules.Row, er
 		}
 	}
 	if _, ok := b.description.Key(row); !ok {
-		return nil, fmt.Errorf("the answer of %s does not say what it has created", b.create.name)
+		return nil, fmt.Errorf("the answer of %s does not say what it has created", create.name)
 	}
 	return row, nil
 }

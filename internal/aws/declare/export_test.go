@@ -156,8 +156,8 @@ func (r *Resource) changes(t *testing.T, c *Column, have modules.Row, value modu
 	want := have.Clone()
 	want[c.Name] = value
 	s := &Step{Have: have, Want: want, Columns: []string{c.Name}, resource: r}
-	if u.by != nil || u.hold != nil {
-		return // a way of the module's own
+	if u.by != nil || u.hold != nil || u.members {
+		return // a way of the module's own, or a call for each member
 	}
 	var failed error
 	inputs := u.op.caught(func() { failed = r.change(t.Context(), s, u) })

@@ -40,6 +40,11 @@ type Published struct {
 	// Along are properties that tell calls what to do and are no state of an object, or that AWS takes and never
 	// tells: columns that belong to the database alone, sent along with every call that takes them.
 	Along []string
+	// Sets are properties that are lists whose order means nothing, whatever the type says.
+	Sets []string
+	// Filled are, of properties that are structures, the members that AWS fills in where they are left out, at any
+	// depth: left out, they are as AWS has them.
+	Filled map[string][]string
 	// Docs are the comments of columns, where more is to be said of a property than its name and page.
 	Docs map[string]string
 	// Without says why there is no column, by property.
@@ -124,7 +129,7 @@ func withMade(declared, made []Column) []Column {
 func (p Published) unknown(of *facts.Type) error {
 	var defects []error
 	for _, names := range [][]string{slices.Collect(maps.Keys(p.Columns)), slices.Collect(maps.Keys(p.Read)), p.Fixed, p.Along,
-		slices.Collect(maps.Keys(p.Docs)), slices.Collect(maps.Keys(p.Without))} {
+		p.Sets, slices.Collect(maps.Keys(p.Filled)), slices.Collect(maps.Keys(p.Docs)), slices.Collect(maps.Keys(p.Without))} {
 		for _, name := range names {
 			if f := of.Property(name); f == nil || f.ReadOnly {
 				defects = append(defects, fmt.Errorf("%s has no property %s that one may write", p.Type, name))
@@ -175,7 +180,11 @@ func (p Published) column(f facts.Property, object reflect.Type, calls []*Op) (C
 	}
 	name := cfn.ColumnName(p.Type, f.Name)
 	c := sentTo(calls, Of(kind, name, member, p.doc(f.Name)).OptionalComputed().Since(p.Since), f.Name)
+	if member != f.Name {
+		c = c.In(member)
+	}
 	c.made = true
+	set := f.Kind == facts.Set || slices.Contains(p.Sets, f.Name)
 	if pending := p.Pending + "." + member; p.Pending != "" {
 		if _, err := resolve(object, pending); err == nil {
 			c = c.First(pending)
@@ -189,11 +198,14 @@ func (p Published) column(f facts.Property, object reflect.Type, calls []*Op) (C
 		if shape != deref(read.leaf) {
 			c = c.As(shaped(shape))
 		}
-		c = c.EmptyIsNull().Same(alike(shape, f.Kind == facts.Set))
+		c = c.EmptyIsNull().Same(alike(shape, set))
+		if filled := p.Filled[f.Name]; len(filled) > 0 {
+			c = c.Same(Filling(alike(shape, set), filled...))
+		}
 	case modules.TypeTexts:
 		c = c.EmptyIsNull()
 	}
-	if f.Kind == facts.Set && (kind == modules.TypeTexts || kind == modules.TypeJSON) {
+	if set && (kind == modules.TypeTexts || kind == modules.TypeJSON) {
 		c = c.Unordered()
 	}
 	switch number := kind == modules.TypeInteger || kind == modules.TypeBigint; {
@@ -245,6 +257,9 @@ func sentTo(calls []*Op, c Column, property string) Column {
 	for _, op := range calls {
 		if in := spelt(op.in, property); !slices.Contains(c.inputs, in) {
 			c = c.In(in)
+			if c.Type != modules.TypeJSON {
+				c = c.In(in + ".Value") // as EC2 takes attributes
+			}
 		}
 	}
 	return c
@@ -372,6 +387,53 @@ func alike(t reflect.Type, set bool) func(a, b string) bool {
 		x, err := read(a)
 		y, failed := read(b)
 		return err == nil && failed == nil && x == y || a == b
+	}
+}
+
+// Filling compares documents by same, without the members of these names that one has and the other leaves out: those
+// that AWS fills in, so that what it answers has all of them.
+func Filling(same func(a, b string) bool, members ...string) func(a, b string) bool {
+	return func(a, b string) bool {
+		var x, y any
+		if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+			return same(a, b)
+		}
+		leaveOut(x, y, members)
+		a, errA := marshal(x)
+		b, errB := marshal(y)
+		return errA == nil && errB == nil && same(a, b)
+	}
+}
+
+func marshal(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text), err
+}
+
+// leaveOut removes from each of two documents the members of these names that the other does not have.
+func leaveOut(x, y any, members []string) {
+	switch a := x.(type) {
+	case map[string]any:
+		b, ok := y.(map[string]any)
+		if !ok {
+			return
+		}
+		for _, name := range members {
+			_, inA := a[name]
+			_, inB := b[name]
+			if inA != inB {
+				delete(a, name)
+				delete(b, name)
+			}
+		}
+		for name := range a {
+			leaveOut(a[name], b[name], members)
+		}
+	case []any:
+		b, _ := y.([]any)
+		for i := range min(len(a), len(b)) {
+			leaveOut(a[i], b[i], members)
+		}
 	}
 }
 

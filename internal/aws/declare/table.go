@@ -28,8 +28,10 @@ type Table[T any] struct {
 	Columns   []Column // without account and region
 	// Published adds a column for each property of a resource type that Columns have none for.
 	Published Published
-	Checks    []string
-	Uniques   [][]string
+	// AlsoPublished are further types that the table's objects are of.
+	AlsoPublished []Published
+	Checks        []string
+	Uniques       [][]string
 	// See [modules.Table].
 	Optional, DestroyBeforeCreate, DefinesRegions, HoldsData bool
 	Made                                                     string
@@ -212,6 +214,10 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	properties, made, unpublished := t.Published.properties(t.Name, t.Columns, reflect.TypeFor[T](), t.calls(),
 		slices.DeleteFunc([]*Op{t.Delete}, func(op *Op) bool { return op == nil }))
 	t.Columns = withMade(t.Columns, made)
+	for _, p := range t.AlsoPublished {
+		more, made, err := p.properties(t.Name, t.Columns, reflect.TypeFor[T](), t.calls(), nil)
+		t.Columns, properties, unpublished = withMade(t.Columns, made), append(properties, more...), errors.Join(unpublished, err)
+	}
 	plain := make([]modules.Column, len(t.Columns))
 	for i := range t.Columns {
 		plain[i] = t.Columns[i].Column

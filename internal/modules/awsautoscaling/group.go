@@ -90,6 +90,13 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				modules.Text("none")),
 			declare.Texts("target_group_arns", "TargetGroupARNs",
 				"The ARNs of the target groups of load balancers that instances are registered with.").Unordered().EmptyIsNull(),
+			declare.JSON("traffic_sources", "TrafficSources",
+				`The target groups of VPC Lattice that instances are registered with: [{"Identifier": "arn:…", "Type": "vpc-lattice"}]. `+
+					"Those of load balancers are in target_group_arns and load_balancer_names.").
+				Unordered().EmptyIsNull().Check("jsonb_typeof(traffic_sources) = 'array'").As(trafficSources).Since(3),
+			declare.Texts("enabled_metrics", "EnabledMetrics[].Metric",
+				"Which metrics of the group CloudWatch gets every minute, such as GroupDesiredCapacity. NULL: none.").
+				Unordered().EmptyIsNull().Since(3),
 			declare.ARN("arn", "AutoScalingGroupARN"),
 			declare.Text("status", "Status", "NULL, or Delete in progress.").Computed(),
 			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]",
@@ -104,6 +111,30 @@ func newGroup(c *aws.Clients) *declare.Resource {
 					return nil
 				}))).Doc("Tags: an object of texts. New instances get those that are added here, too; whether they get " +
 				"one that is there already stays as it is."),
+		},
+		Published: declare.Published{Type: "AWS::AutoScaling::AutoScalingGroup", Since: 3,
+			Columns: map[string]string{"Cooldown": "default_cooldown", "MetricsCollection": "enabled_metrics"},
+			Along:   []string{"InstanceId", "SkipZonalShiftValidation"},
+			Filled: map[string][]string{
+				"AvailabilityZoneDistribution":     {"CapacityDistributionStrategy"},
+				"AvailabilityZoneImpairmentPolicy": {"ImpairedZoneHealthCheckBehavior", "ZonalShiftEnabled"},
+				"CapacityReservationSpecification": {"CapacityReservationPreference"},
+			},
+			Docs: map[string]string{
+				"AvailabilityZoneDistribution":     `How instances are spread over availability zones: {"CapacityDistributionStrategy": "balanced-best-effort"} (if left out), or balanced-only.`,
+				"AvailabilityZoneIds":              "The ids of the availability zones, such as use1-az1: another way to say availability_zones.",
+				"AvailabilityZoneImpairmentPolicy": `What is done when an availability zone is impaired: {"ZonalShiftEnabled": true, "ImpairedZoneHealthCheckBehavior": "IgnoreUnhealthy"}.`,
+				"CapacityReservationSpecification": `Whether capacity reservations are used: {"CapacityReservationPreference": "capacity-reservations-only"}.`,
+				"Context":                          "Reserved by AWS.",
+				"InstanceId":                       "An instance that the group is made like: a launch configuration is made of it. It matters when the row is inserted, and never again.",
+				"LoadBalancerNames":                "The names of the Classic Load Balancers that instances are registered with.",
+				"SkipZonalShiftValidation":         "Whether a change is made although the load balancers do not fit availability_zone_impairment_policy.",
+			},
+			Without: map[string]string{
+				"LifecycleHookSpecificationList": "a lifecycle hook is an object of its own: AWS::AutoScaling::LifecycleHook",
+				"NotificationConfiguration":      "its notifications are told by a call of their own",
+				"NotificationConfigurations":     "its notifications are told by a call of their own",
+			},
 		},
 		Checks: []string{"min_size <= max_size", "desired_capacity BETWEEN min_size AND max_size",
 			"num_nonnulls(launch_template_id, mixed_instances_policy, launch_configuration_name) <= 1"},
@@ -131,6 +162,10 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{
 			declare.Members("target_group_arns", declare.Call((*autoscaling.Client).AttachLoadBalancerTargetGroups),
 				declare.Call((*autoscaling.Client).DetachLoadBalancerTargetGroups), "TargetGroupARNs[0]", ""),
+			declare.Members("load_balancer_names", declare.Call((*autoscaling.Client).AttachLoadBalancers),
+				declare.Call((*autoscaling.Client).DetachLoadBalancers), "LoadBalancerNames[0]", ""),
+			declare.By(setSources, "traffic_sources"),
+			declare.By(setMetrics, "enabled_metrics"),
 			declare.Modify(declare.Call((*autoscaling.Client).UpdateAutoScalingGroup,
 				declare.Edit(func(_ context.Context, s *declare.Step,
 					in *autoscaling.UpdateAutoScalingGroupInput) error {
@@ -242,3 +277,85 @@ var samePolicy = declare.Alike(func(p *astypes.MixedInstancesPolicy) {
 		d.SpotInstancePools = awssdk.Int32(2)
 	}
 })
+
+// lattice is the type of the traffic sources that no other column has.
+const lattice = "vpc-lattice"
+
+// trafficSources are the sources of VPC Lattice: AWS lists target groups and Classic Load Balancers among them, too.
+var trafficSources = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		var of []astypes.TrafficSourceIdentifier
+		for _, source := range member.([]astypes.TrafficSourceIdentifier) {
+			if awssdk.ToString(source.Type) == lattice {
+				of = append(of, source)
+			}
+		}
+		if len(of) == 0 {
+			return modules.Null, nil
+		}
+		return aws.Document(of)
+	},
+	Encode: func(v modules.Value) (any, error) { return sourcesOf(v) },
+}
+
+func sourcesOf(v modules.Value) ([]astypes.TrafficSourceIdentifier, error) {
+	var list []astypes.TrafficSourceIdentifier
+	if v.IsNull() {
+		return nil, nil
+	}
+	err := aws.ParseDocument("traffic_sources", v, &list)
+	return list, err
+}
+
+// setSources attaches and detaches traffic sources. It attaches first, so that there is no gap.
+func setSources(ctx context.Context, s *declare.Step) error {
+	have, err := sourcesOf(s.Have["traffic_sources"])
+	if err != nil {
+		return err
+	}
+	want, err := sourcesOf(s.Want["traffic_sources"])
+	if err != nil {
+		return err
+	}
+	without := func(list, others []astypes.TrafficSourceIdentifier) []astypes.TrafficSourceIdentifier {
+		return slices.DeleteFunc(slices.Clone(list), func(source astypes.TrafficSourceIdentifier) bool {
+			return slices.ContainsFunc(others, func(other astypes.TrafficSourceIdentifier) bool {
+				return awssdk.ToString(other.Identifier) == awssdk.ToString(source.Identifier)
+			})
+		})
+	}
+	client, name := declare.ClientOf[*autoscaling.Client](s), s.Have["auto_scaling_group_name"].Ptr()
+	if added := without(want, have); len(added) > 0 {
+		if _, err := client.AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{
+			AutoScalingGroupName: name, TrafficSources: added}); err != nil {
+			return err
+		}
+	}
+	if gone := without(have, want); len(gone) > 0 {
+		_, err = client.DetachTrafficSources(ctx, &autoscaling.DetachTrafficSourcesInput{
+			AutoScalingGroupName: name, TrafficSources: gone})
+	}
+	return aws.IfExists(err)
+}
+
+// setMetrics turns metrics on and off. AWS has one granularity.
+func setMetrics(ctx context.Context, s *declare.Step) error {
+	have, want := s.Have["enabled_metrics"].Strings(), s.Want["enabled_metrics"].Strings()
+	without := func(list, others []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(metric string) bool { return slices.Contains(others, metric) })
+	}
+	client, name := declare.ClientOf[*autoscaling.Client](s), s.Have["auto_scaling_group_name"].Ptr()
+	if added := without(want, have); len(added) > 0 {
+		if _, err := client.EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{
+			AutoScalingGroupName: name, Metrics: added, Granularity: awssdk.String("1Minute")}); err != nil {
+			return err
+		}
+	}
+	if gone := without(have, want); len(gone) > 0 {
+		if _, err := client.DisableMetricsCollection(ctx, &autoscaling.DisableMetricsCollectionInput{
+			AutoScalingGroupName: name, Metrics: gone}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

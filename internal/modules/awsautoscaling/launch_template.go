@@ -67,6 +67,9 @@ func newLaunchTemplate(c *aws.Clients) *declare.Resource {
 				"The node group of EKS that the template was made for by EKS itself.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeLaunchTemplate).Owner("launch_template_id"),
 		},
+		Published: declare.Published{Type: "AWS::EC2::LaunchTemplate", Since: 3,
+			Columns: map[string]string{"LaunchTemplateData": "data", "TagSpecifications": "tags"},
+		},
 		Checks: []string{"num_nonnulls(image_id, instance_type, key_pair_name, security_group_ids, " +
 			"user_data, data) > 0"},
 		DestroyBeforeCreate: true, // one name is one template

@@ -177,7 +177,8 @@ func TestInstanceLifecycle(t *testing.T) {
 		// role_name: see TestInstanceRole. moto has neither MonitorInstances nor
 		// UnmonitorInstances: see TestInstanceRow. Its ModifyInstanceAttribute
 		// wants user data that is encoded twice: see TestChangeOfAnInstanceThatRuns.
-		Elsewhere: []string{"role_name", "monitoring", "user_data"},
+		// It has no ModifyInstanceCreditSpecification.
+		Elsewhere: []string{"role_name", "monitoring", "user_data", "cpu_credits"},
 	})
 }
 

@@ -44,6 +44,10 @@ func newMapping(c *aws.Clients) *declare.Resource {
 			declare.Bool("is_root_device", "Root", "Whether the instance has its operating system from it.").Computed(),
 			declare.Text("status", "Ebs.Status", "attaching, attached or detaching.").Computed().Since(2),
 		},
+		Published: declare.Published{Type: "AWS::EC2::VolumeAttachment", Since: 5,
+			Read: map[string]string{"EbsCardIndex": "Ebs.EbsCardIndex"},
+			Docs: map[string]string{"EbsCardIndex": "Which of the instance's EBS cards it is attached to; the first, 0, if left out."},
+		},
 		// A device has one volume, and a volume is attached to one instance.
 		DestroyBeforeCreate: true,
 

@@ -23,6 +23,10 @@ func fake(t *testing.T, answer func(form map[string]string) (status int, body st
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		if form["Action"] == "DescribeInstanceCreditSpecifications" {
+			fmt.Fprint(w, `<Response><instanceCreditSpecificationSet/></Response>`)
+			return
+		}
 		status, body := answer(form)
 		w.WriteHeader(status)
 		fmt.Fprint(w, body)

@@ -34,11 +34,17 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		// of RunInstances, of ModifyInstanceMetadataOptions
 		return c.OptionalComputed().In("MetadataOptions."+member, member)
 	}
+	// DescribeInstanceAttribute tells one attribute of one instance.
+	attribute := func(c declare.Column, name ec2types.InstanceAttributeName) declare.Column {
+		return c.In(c.Member(), strings.TrimSuffix(c.Member(), ".Value")).Since(5).
+			From(declare.Call((*ec2.Client).DescribeInstanceAttribute,
+				declare.With(&ec2.DescribeInstanceAttributeInput{Attribute: name}), declare.Proves()))
+	}
 	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance",
 		Doc: "Instances: virtual machines. Deleting a row terminates the instance, and deletes the volumes that go " +
 			"with it. " +
-			"An instance that is changed in instance_type or user_data is stopped and started again if it runs.",
+			"An instance that is changed in " + strings.Join(whileStopped, ", ") + " is stopped and started again if it runs.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
@@ -89,6 +95,17 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			metadata(declare.Text("metadata_tags", "MetadataOptions.InstanceMetadataTags",
 				"Whether that service tells the instance's tags: enabled or disabled.").
 				OneOf("disabled", "enabled"), "InstanceMetadataTags"),
+			declare.Text("cpu_credits", "",
+				"Whether a burstable instance may use more than the credits that it has: standard or unlimited; as its "+
+					"type has it if left out. NULL of other types.").
+				In("CreditSpecification.CpuCredits").OptionalComputed().OneOf("standard", "unlimited").Since(5),
+			attribute(declare.Bool("disable_api_termination", "DisableApiTermination.Value",
+				"Whether AWS refuses to terminate it.").Default("false").Born(modules.Bool(false)),
+				ec2types.InstanceAttributeNameDisableApiTermination),
+			attribute(declare.Text("instance_initiated_shutdown_behavior", "InstanceInitiatedShutdownBehavior.Value",
+				"What happens when its operating system shuts it down: stop or terminate. Default stop.").
+				Default("'stop'").OneOf("stop", "terminate").Born(modules.Text("stop")),
+				ec2types.InstanceAttributeNameInstanceInitiatedShutdownBehavior),
 			declare.Text("status", "State.Name",
 				"What it is doing: pending, running, stopping, stopped or shutting-down.").Computed(),
 			// The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
@@ -103,12 +120,50 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"Its public IPv4 address, if it has one.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeInstance),
 		},
+		Published: declare.Published{Type: "AWS::EC2::Instance", Since: 5,
+			Columns: map[string]string{
+				"BlockDeviceMappings": "instance_block_device_mapping", "SecurityGroupIds": "instance_security_groups",
+				"SecurityGroups": "instance_security_groups", "Volumes": "instance_block_device_mapping",
+			},
+			Read: map[string]string{
+				"Affinity":              "Placement.Affinity",
+				"HostId":                "Placement.HostId",
+				"HostResourceGroupArn":  "Placement.HostResourceGroupArn",
+				"LicenseSpecifications": "Licenses",
+				"PlacementGroupName":    "Placement.GroupName",
+				"Tenancy":               "Placement.Tenancy",
+			},
+			Along: []string{"AdditionalInfo", "Ipv6AddressCount", "Ipv6Addresses", "LaunchTemplate", "NetworkInterfaces"},
+			Filled: map[string][]string{
+				"CpuOptions":            {"AmdSevSnp", "CoreCount", "NestedVirtualization", "ThreadsPerCore"},
+				"PrivateDnsNameOptions": {"EnableResourceNameDnsAAAARecord", "EnableResourceNameDnsARecord", "HostnameType"},
+			},
+			Docs: map[string]string{
+				"AdditionalInfo":        "Reserved by AWS. It matters when the instance is created, and never again.",
+				"CpuOptions":            `Its cores and the threads of each: {"CoreCount": 2, "ThreadsPerCore": 1}; as its type has them if left out.`,
+				"EbsOptimized":          "Whether it has bandwidth of its own for volumes, where its type leaves that open.",
+				"EnclaveOptions":        `Whether it can have Nitro Enclaves: {"Enabled": true}; not if left out.`,
+				"Ipv6AddressCount":      "How many IPv6 addresses of its subnet it begins with. It matters when the instance is created.",
+				"Ipv6Addresses":         `The IPv6 addresses that it begins with: [{"Ipv6Address": "2001:db8::1"}]. They matter when the instance is created.`,
+				"LaunchTemplate":        `A launch template that says what the row does not: {"LaunchTemplateName": "web", "Version": "$Default"}. It matters when the instance is created.`,
+				"NetworkInterfaces":     "Its network interfaces, as RunInstances takes them, in the place of subnet_id. They matter when the instance is created.",
+				"PlacementGroupName":    "The placement group that it is in.",
+				"PrivateDnsNameOptions": `What its private name is made of: {"HostnameType": "resource-name", "EnableResourceNameDnsARecord": true}; as its subnet says if left out.`,
+				"Tenancy":               "Whether it shares its host: default, dedicated or host; as its VPC says if left out.",
+			},
+			Without: map[string]string{
+				"ElasticGpuSpecifications": declare.Deprecated, "ElasticInferenceAccelerators": declare.Deprecated,
+				"PropagateTagsToVolumeOnCreation": declare.Template,
+				"SsmAssociations":                 "an association of Systems Manager is an object of its own",
+			},
+		},
 		EventMappings: declare.InstanceEventMappings(),
 		List:          instances(),
 		Get:           declare.EC2Filter("instance-id"),
 		Row:           data.fill,
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Instance, rows []modules.Row) error {
-			return roles(ctx, s, rows)
+			return aws.Together(ctx, func(ctx context.Context) error { return roles(ctx, s, rows) },
+				func(ctx context.Context) error { return credits(ctx, s, rows) })
 		},
 		Create: declare.Call((*ec2.Client).RunInstances,
 			declare.With(&ec2.RunInstancesInput{MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)}),
@@ -123,6 +178,10 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					return ofPrimary(ctx, declare.ClientOf[*ec2.Client](s), err, s.Have["instance_id"].Ptr(),
 						&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{Value: awssdk.Bool(s.Want["source_dest_check"].Bool())}})
 				})), "source_dest_check"),
+			declare.ModifyEach(declare.Call((*ec2.Client).ModifyInstanceAttribute), "disable_api_termination",
+				"instance_initiated_shutdown_behavior"),
+			declare.By(setCredits, "cpu_credits"),
+			declare.By(setNames, "private_dns_name_options"),
 			declare.By(setMonitoring, "monitoring"),
 			declare.Restate(declare.Call((*ec2.Client).ModifyInstanceMetadataOptions), "metadata_http_endpoint",
 				"metadata_http_tokens", "metadata_hop_limit", "metadata_tags"),
@@ -130,7 +189,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.By(func(ctx context.Context, s *declare.Step) error {
 				return s.UpdateTags(ctx)
 			}, modules.ColumnTags),
-			declare.By(data.change, "instance_type", "user_data", "state"),
+			declare.By(data.change, append([]string{"state"}, whileStopped...)...),
 		},
 		Delete: declare.Call((*ec2.Client).TerminateInstances),
 		// One that could not be started goes to terminated, and is gone.
@@ -218,6 +277,15 @@ var encoded = declare.Codec{Encode: func(v modules.Value) (any, error) {
 // prepare completes what an instance is started with.
 func prepare(ctx context.Context, s *declare.Step, in *ec2.RunInstancesInput) error {
 	in.ClientToken = &s.Token
+	if len(in.NetworkInterfaces) > 0 {
+		in.SubnetId = nil // which they say
+	}
+	if !burstable(string(in.InstanceType)) {
+		in.CreditSpecification = nil // what another type had, that is replaced
+	}
+	if err := usualCores(ctx, declare.ClientOf[*ec2.Client](s), in); err != nil {
+		return err
+	}
 	if name, ok := strings.CutPrefix(awssdk.ToString(in.ImageId), resolve); ok {
 		client, err := declare.Client(ctx, s.Clients, s.Scope, ssm.NewFromConfig)
 		if err != nil {

@@ -16,6 +16,118 @@ import (
 	"iasql/internal/modules"
 )
 
+// whileStopped are the columns that AWS changes of instances that are stopped.
+var whileStopped = []string{"instance_type", "user_data", "ebs_optimized", "kernel_id", "ramdisk_id", "affinity",
+	"host_id", "tenancy"}
+
+// place says on which host an instance is.
+func place(ctx context.Context, s *declare.Step) error {
+	in := &ec2.ModifyInstancePlacementInput{InstanceId: s.Have["instance_id"].Ptr()}
+	if s.Changes("affinity") {
+		in.Affinity = ec2types.Affinity(s.Want["affinity"].String())
+	}
+	if s.Changes("host_id") {
+		in.HostId = s.Want["host_id"].Ptr()
+	}
+	if s.Changes("tenancy") {
+		in.Tenancy = ec2types.HostTenancy(s.Want["tenancy"].String())
+	}
+	_, err := declare.ClientOf[*ec2.Client](s).ModifyInstancePlacement(ctx, in)
+	return err
+}
+
+// burstable reports whether instances of a type have CPU credits: those of the types T.
+func burstable(kind string) bool {
+	return strings.HasPrefix(kind, "t") && !strings.HasPrefix(kind, "trn")
+}
+
+// credits reads which instances may use more credits than they have: one call for a page of instances.
+func credits(ctx context.Context, s *declare.Step, rows []modules.Row) error {
+	var ids []string
+	for _, row := range rows {
+		row["cpu_credits"] = modules.Null
+		if burstable(row["instance_type"].String()) {
+			ids = append(ids, row["instance_id"].String())
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	all, err := declare.All[ec2types.InstanceCreditSpecification](ctx, s,
+		declare.Pages(ec2.NewDescribeInstanceCreditSpecificationsPaginator, "InstanceCreditSpecifications",
+			declare.With(&ec2.DescribeInstanceCreditSpecificationsInput{
+				Filters: []ec2types.Filter{aws.EC2Filter("instance-id", ids...)}})))
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		for _, row := range rows {
+			if row["instance_id"] == modules.TextPtr(c.InstanceId) {
+				row["cpu_credits"] = modules.TextPtr(c.CpuCredits)
+			}
+		}
+	}
+	return nil
+}
+
+// setCredits says whether an instance may use more credits than it has. Its failure is told as a success.
+func setCredits(ctx context.Context, s *declare.Step) error {
+	if s.Want["cpu_credits"].IsNull() {
+		return nil
+	}
+	out, err := declare.ClientOf[*ec2.Client](s).ModifyInstanceCreditSpecification(ctx,
+		&ec2.ModifyInstanceCreditSpecificationInput{
+			InstanceCreditSpecifications: []ec2types.InstanceCreditSpecificationRequest{
+				{InstanceId: s.Have["instance_id"].Ptr(), CpuCredits: s.Want["cpu_credits"].Ptr()}},
+		})
+	if err != nil {
+		return err
+	}
+	for _, u := range out.UnsuccessfulInstanceCreditSpecifications {
+		if u.Error != nil {
+			return aws.ErrorOf(string(u.Error.Code), awssdk.ToString(u.Error.Message))
+		}
+	}
+	return nil
+}
+
+// setNames says what an instance's private name is made of.
+func setNames(ctx context.Context, s *declare.Step) error {
+	const column = "private_dns_name_options"
+	if s.Want[column].IsNull() {
+		return nil
+	}
+	var want ec2types.PrivateDnsNameOptionsRequest
+	if err := aws.ParseDocument(column, s.Want[column], &want); err != nil {
+		return err
+	}
+	_, err := declare.ClientOf[*ec2.Client](s).ModifyPrivateDnsNameOptions(ctx, &ec2.ModifyPrivateDnsNameOptionsInput{
+		InstanceId: s.Have["instance_id"].Ptr(), EnableResourceNameDnsAAAARecord: want.EnableResourceNameDnsAAAARecord,
+		EnableResourceNameDnsARecord: want.EnableResourceNameDnsARecord, PrivateDnsHostnameType: want.HostnameType,
+	})
+	return err
+}
+
+// usualCores leaves out the cores and threads that an instance's type has by itself: AWS refuses them of many a type.
+func usualCores(ctx context.Context, client *ec2.Client, in *ec2.RunInstancesInput) error {
+	o := in.CpuOptions
+	if o == nil || o.AmdSevSnp != "" || o.NestedVirtualization != "" || o.CoreCount == nil || o.ThreadsPerCore == nil {
+		return nil
+	}
+	out, err := client.DescribeInstanceTypes(ctx,
+		&ec2.DescribeInstanceTypesInput{InstanceTypes: []ec2types.InstanceType{in.InstanceType}})
+	if err != nil {
+		return err
+	}
+	for _, t := range out.InstanceTypes {
+		if v := t.VCpuInfo; v != nil && awssdk.ToInt32(v.DefaultCores) == *o.CoreCount &&
+			awssdk.ToInt32(v.DefaultThreadsPerCore) == *o.ThreadsPerCore {
+			in.CpuOptions = nil
+		}
+	}
+	return nil
+}
+
 func setMonitoring(ctx context.Context, s *declare.Step) (err error) {
 	client, ids := declare.ClientOf[*ec2.Client](s), []string{s.Have["instance_id"].String()}
 	if s.Want["monitoring"].Bool() {
@@ -45,7 +157,7 @@ func setState(ctx context.Context, client *ec2.Client, id, state string) error {
 // the engine comes back to it.
 func (u *userData) change(ctx context.Context, s *declare.Step) error {
 	client, id, want := declare.ClientOf[*ec2.Client](s), s.Have["instance_id"].Ptr(), s.Want
-	if !s.Changes("instance_type", "user_data") {
+	if !s.Changes(whileStopped...) {
 		return setState(ctx, client, *id, want["state"].String())
 	}
 	now, err := one(ctx, client, *id)
@@ -70,9 +182,23 @@ func (u *userData) change(ctx context.Context, s *declare.Step) error {
 		return &modules.Error{Class: modules.Dependency, Code: "IncorrectInstanceState",
 			Message: fmt.Sprintf("the instance is changed when it has stopped: it is %s", is)}
 	}
+	if s.Changes("affinity", "host_id", "tenancy") {
+		if err := place(ctx, s); err != nil {
+			return err
+		}
+	}
 	for _, column := range s.Columns { // one attribute a call
 		in := &ec2.ModifyInstanceAttributeInput{InstanceId: id}
+		if want[column].IsNull() && column != "user_data" {
+			continue // AWS's to choose
+		}
 		switch column {
+		case "ebs_optimized":
+			in.EbsOptimized = &ec2types.AttributeBooleanValue{Value: awssdk.Bool(want[column].Bool())}
+		case "kernel_id":
+			in.Kernel = &ec2types.AttributeValue{Value: want[column].Ptr()}
+		case "ramdisk_id":
+			in.Ramdisk = &ec2types.AttributeValue{Value: want[column].Ptr()}
 		case "instance_type":
 			in.InstanceType = &ec2types.AttributeValue{Value: want[column].Ptr()}
 		case "user_data":

@@ -37,6 +37,9 @@ func newKeyPair(c *aws.Clients) *declare.Resource {
 					"AWS made.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeKeyPair).Owner("key_pair_id"),
 		},
+		Published: declare.Published{Type: "AWS::EC2::KeyPair", Since: 5,
+			Columns: map[string]string{"KeyFormat": "key_pair_request", "KeyType": "type"},
+		},
 		// Two pairs cannot have the same name.
 		DestroyBeforeCreate: true,
 

@@ -63,6 +63,18 @@ func newVolume(c *aws.Clients) *declare.Resource {
 				"Whether it is that instance's root device, without which the instance cannot run.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeVolume),
 		},
+		Published: declare.Published{Type: "AWS::EC2::Volume", Since: 5,
+			Columns: map[string]string{"AvailabilityZoneId": "availability_zone"},
+			Fixed:   []string{"OutpostArn", "VolumeInitializationRate"},
+			Docs: map[string]string{
+				"OutpostArn":               "The ARN of the Outpost that it is on.",
+				"VolumeInitializationRate": "How many MiB a second are fetched from its snapshot, from 100 to 300; as they are needed if left out.",
+			},
+			Without: map[string]string{
+				"AutoEnableIO":   "reading it takes a call more for each volume",
+				"SourceVolumeId": "a copy is a volume of its own, which CopyVolumes makes",
+			},
+		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("volumeId", "AttachVolume", "DetachVolume", "ModifyVolumeAttribute"),
 			modules.Unnamed("RunInstances", "TerminateInstances", "CopyVolumes"),

@@ -26,7 +26,7 @@ const pageSize = 1000
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_ecr",
-		Version:      1,
+		Version:      2,
 		Doc:          "Private and public repositories of container images (Elastic Container Registry, ECR).",
 		Dependencies: []string{"aws_account"},
 		Resources: []modules.Resource{newRepository(c), newPolicy(c), newImage(c), newPublicRepository(c),

@@ -97,6 +97,10 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*ecrpublic.Client).TagResource,
 				(*ecrpublic.Client).UntagResource).From(declare.Call((*ecrpublic.Client).ListTagsForResource)),
 		},
+		Published: declare.Published{Type: "AWS::ECR::PublicRepository", Since: 2,
+			Columns: map[string]string{"RepositoryCatalogData": "description"},
+			Without: map[string]string{"RepositoryPolicyText": "reading it takes a call more for each repository"},
+		},
 		DestroyBeforeCreate: true,
 
 		List:      publicRepositories(),

@@ -51,6 +51,10 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.JSON("lifecycle_policy", "LifecyclePolicyText",
 				`Which images expire: a lifecycle policy, {"rules": [...]}. NULL: none.`).
 				Same(sameLifecycle).Check(`jsonb_typeof(lifecycle_policy) = 'object'`).From(lifecycle),
+			declare.Bool("empty_on_delete", "",
+				"Whether its images, also those without a record, go with it when it is deleted. NULL: AWS refuses to "+
+					"delete it while it has any.").
+				Along().In("Force").Since(2),
 			declare.ARN("repository_arn", "RepositoryArn"),
 			declare.Text("registry_id", "RegistryId",
 				"The twelve digits of the account whose registry it is in.").Computed(),
@@ -60,6 +64,9 @@ func newRepository(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*ecr.Client).TagResource,
 				(*ecr.Client).UntagResource).From(declare.Call((*ecr.Client).ListTagsForResource)).Together(
 				"ecr:repository", "repository_arn"),
+		},
+		Published: declare.Published{Type: "AWS::ECR::Repository", Since: 2,
+			Columns: map[string]string{"RepositoryPolicyText": "repository_policy.policy"},
 		},
 		Checks: []string{
 			`kms_key IS NULL OR encryption_type <> 'AES256'`,

@@ -1,6 +1,8 @@
 package awsecsfargate
 
 import (
+	"context"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
 	ecstypes "github.com/aws/aws-sdk-go-v2/service/ecs/types"
@@ -28,9 +30,23 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"Whether CloudWatch gets metrics of its containers: enabled, enhanced or disabled. The account's "+
 					"setting if left out.").
 				OptionalComputed().OneOf("enabled", "enhanced", "disabled").As(insights),
+			declare.Text("service_connect_namespace", "ServiceConnectDefaults.Namespace",
+				"The ARN of the namespace of Cloud Map in which services find each other if they do not say another. "+
+					"NULL: none.").
+				Check("service_connect_namespace LIKE 'arn:%'").Unset(modules.Text("")).Since(5),
 			declare.ARN("cluster_arn", "ClusterArn"),
 			declare.Text("cluster_status", "Status", "PROVISIONING, ACTIVE, DEPROVISIONING or FAILED.").Computed(),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
+		},
+		Published: declare.Published{Type: "AWS::ECS::Cluster", Since: 5,
+			Columns: map[string]string{"ClusterSettings": "container_insights"},
+			Sets:    []string{"CapacityProviders", "DefaultCapacityProviderStrategy"},
+			Filled:  map[string][]string{"Configuration": {"Logging"}},
+			Docs: map[string]string{
+				"CapacityProviders":               "The capacity providers that its services and tasks can use, such as {FARGATE,FARGATE_SPOT}.",
+				"Configuration":                   `How commands are run in containers, and what Fargate's storage is encrypted with: {"ExecuteCommandConfiguration": {"Logging": "DEFAULT"}}.`,
+				"DefaultCapacityProviderStrategy": `How tasks are spread over them if nothing else is said: [{"CapacityProvider": "FARGATE", "Weight": 1}].`,
+			},
 		},
 		DestroyBeforeCreate: true,
 
@@ -40,14 +56,27 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		),
 		List: clusters().Names("cluster_name", ""),
 		Get: declare.Batch(declare.Call((*ecs.Client).DescribeClusters,
-			declare.With(&ecs.DescribeClustersInput{Include: []ecstypes.ClusterField{ecstypes.ClusterFieldSettings,
+			declare.With(&ecs.DescribeClustersInput{Include: []ecstypes.ClusterField{
+				ecstypes.ClusterFieldSettings, ecstypes.ClusterFieldConfigurations,
 				ecstypes.ClusterFieldTags}}),
 			declare.Checked(func(out *ecs.DescribeClustersOutput) error { return unlessMissing(out.Failures) })),
 			"Clusters", "cluster_name", mostClusters, "Clusters"),
 		// DescribeClusters shows it for some time; its name is free.
-		Gone:    func(c *ecstypes.Cluster) bool { return awssdk.ToString(c.Status) == inactive },
-		Create:  declare.Call((*ecs.Client).CreateCluster),
-		Updates: []declare.Update{declare.Modify(declare.Call((*ecs.Client).UpdateCluster), "container_insights")},
+		Gone:   func(c *ecstypes.Cluster) bool { return awssdk.ToString(c.Status) == inactive },
+		Create: declare.Call((*ecs.Client).CreateCluster),
+		Updates: []declare.Update{
+			declare.Restate(declare.Call((*ecs.Client).PutClusterCapacityProviders,
+				declare.Edit(func(_ context.Context, _ *declare.Step, in *ecs.PutClusterCapacityProvidersInput) error {
+					if in.CapacityProviders == nil {
+						in.CapacityProviders = []string{}
+					}
+					if in.DefaultCapacityProviderStrategy == nil {
+						in.DefaultCapacityProviderStrategy = []ecstypes.CapacityProviderStrategyItem{}
+					}
+					return nil
+				})), "capacity_providers", "default_capacity_provider_strategy"),
+			declare.Modify(declare.Call((*ecs.Client).UpdateCluster)),
+		},
 		Delete:  declare.Call((*ecs.Client).DeleteCluster), // in which nothing may run
 		Going:   declare.In("cluster_status", "DEPROVISIONING"),
 		Forming: declare.In("cluster_status", "PROVISIONING"),

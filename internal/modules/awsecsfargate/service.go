@@ -43,8 +43,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Integer("desired_count", "DesiredCount",
 				"How many tasks are kept running.").Required().Check("desired_count >= 0"),
 			declare.Text("launch_type", "LaunchType",
-				"Where tasks run. Default FARGATE; NULL for services with a capacity provider strategy, which are "+
-					"not created here.").
+				"Where tasks run. Default FARGATE; NULL for services with a "+
+					"capacity_provider_strategy.").
 				CreateOnly().Initially("'FARGATE'").OneOf("FARGATE", "EC2", "EXTERNAL", "MANAGED_INSTANCES"),
 			declare.Texts("subnets", "NetworkConfiguration.AwsvpcConfiguration.Subnets",
 				"The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d; their security groups are "+
@@ -62,10 +62,45 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.JSON("load_balancers", "",
 				`What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. `+
 					`[{"targetGroupArn": "arn:…", "containerName": "web", "containerPort": 80}, …].`).Unordered().EmptyIsNull().Check(oneTargetGroup),
+			declare.Text("role", "RoleArn",
+				"The role by which ECS calls the load balancer, by its name or ARN, where that is not ECS's own; see "+
+					"\"Role\" on the page CreateService.").
+				In("Role").CreateOnly().OptionalComputed().Same(declare.SameKey).As(ownRole).Since(5),
 			declare.ARN("arn", "ServiceArn"),
 			declare.Text("status", "Status", "ACTIVE, or DRAINING while its last tasks stop.").Computed(),
 			declare.Integer("running_count", "RunningCount", "How many of its tasks are running.").Computed(),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
+		},
+		Published: declare.Published{Type: "AWS::ECS::Service", Since: 5,
+			Read: map[string]string{
+				"PlacementStrategies":         "PlacementStrategy",
+				"ServiceConnectConfiguration": "Deployments[0].ServiceConnectConfiguration",
+				"VolumeConfigurations":        "Deployments[0].VolumeConfigurations",
+				"VpcLatticeConfigurations":    "Deployments[0].VpcLatticeConfigurations",
+			},
+			Columns: map[string]string{"NetworkConfiguration": "subnets"},
+			Along:   []string{"ForceNewDeployment", "Monitoring"},
+			Sets:    []string{"CapacityProviderStrategy", "PlacementConstraints", "ServiceRegistries", "VpcLatticeConfigurations"},
+			Filled: map[string][]string{
+				"DeploymentConfiguration": {"Alarms", "BakeTimeInMinutes", "DeploymentCircuitBreaker", "MaximumPercent",
+					"MinimumHealthyPercent", "Strategy"},
+				"VolumeConfigurations": {"Encrypted", "FilesystemType", "Iops", "Throughput", "VolumeType"},
+			},
+			Docs: map[string]string{
+				"AvailabilityZoneRebalancing":   "Whether tasks are moved so that each availability zone has as many: ENABLED or DISABLED.",
+				"CapacityProviderStrategy":      `How tasks are spread over capacity providers, such as [{"CapacityProvider": "FARGATE_SPOT", "Weight": 1}]; launch_type is NULL then. AWS takes a change only with force_new_deployment.`,
+				"DeploymentConfiguration":       `How another revision is rolled out, such as {"MaximumPercent": 200, "MinimumHealthyPercent": 100, "DeploymentCircuitBreaker": {"Enable": true, "Rollback": true}}. Members that are left out are as AWS has them.`,
+				"DeploymentController":          `Who rolls it out: {"Type": "ECS"} (if left out), CODE_DEPLOY or EXTERNAL.`,
+				"EnableECSManagedTags":          "Whether tasks get tags with their cluster and service; they do not if left out.",
+				"EnableExecuteCommand":          "Whether commands can be run in its containers; not if left out.",
+				"ForceNewDeployment":            "Whether each change of the service starts its tasks anew, also one that would not.",
+				"HealthCheckGracePeriodSeconds": "How many seconds after its start a task is not stopped for failing health checks.",
+				"Monitoring":                    "How it is monitored, as the API has it: sent with what changes of the service, and told by no listing.",
+				"PlatformVersion":               "The version of Fargate; LATEST if left out.",
+				"PropagateTags":                 "What tasks get their tags from: TASK_DEFINITION, SERVICE or NONE.",
+				"SchedulingStrategy":            "REPLICA, if left out: desired_count tasks; or DAEMON: one on each instance of the cluster.",
+				"ServiceConnectConfiguration":   `How its tasks are found by other services, and find them: {"Enabled": true, "Namespace": "arn:…", "Services": […]}.`,
+			},
 		},
 		Checks: []string{
 			"target_group_id IS NULL OR num_nonnulls(container_name, container_port) = 2",
@@ -93,6 +128,9 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		Create: declare.Call((*ecs.Client).CreateService, declare.Failed(refused), declare.Answer("Service"),
 			declare.Edit(func(_ context.Context, s *declare.Step, in *ecs.CreateServiceInput) (err error) {
 				in.NetworkConfiguration = network(s.Want, nil)
+				if in.SchedulingStrategy == ecstypes.SchedulingStrategyDaemon {
+					in.DesiredCount = nil // as many as the cluster has instances
+				}
 				in.LoadBalancers, err = balancers(s.Want)
 				return err
 			})),
@@ -112,8 +150,12 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				var err error
 				in.LoadBalancers, err = balancers(s.Want)
 				return err
-			})), append([]string{"task_definition_id", "desired_count", "subnets", "assign_public_ip"},
-			reached...)...).Holding(func(s *declare.Step) func() {
+			})), append([]string{"task_definition_id", "desired_count", "subnets", "assign_public_ip",
+			"availability_zone_rebalancing", "capacity_provider_strategy", "deployment_configuration",
+			"deployment_controller", "enable_ecs_managed_tags", "enable_execute_command",
+			"health_check_grace_period_seconds", "placement_constraints", "placement_strategies",
+			"platform_version", "propagate_tags", "service_connect_configuration", "service_registries",
+			"volume_configurations", "vpc_lattice_configurations"}, reached...)...).Holding(func(s *declare.Step) func() {
 			if !s.Changes("subnets", "assign_public_ip") {
 				return func() {}
 			}
@@ -150,6 +192,17 @@ func reachedThrough(_ context.Context, _ *declare.Step, s *ecstypes.Service, row
 		row["load_balancers"], err = spelled(s.LoadBalancers)
 	}
 	return err
+}
+
+// ownRole reads the service-linked role as none: nobody can ask for it.
+var ownRole = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		if arn := member.(string); !strings.Contains(arn, "/aws-service-role/") {
+			return modules.NonEmpty(arn), nil
+		}
+		return modules.Null, nil
+	},
+	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
 }
 
 // oneGroup reports whether the columns of a target group say all there is to say

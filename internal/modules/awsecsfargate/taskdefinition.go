@@ -85,6 +85,10 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 				api[[]ecstypes.ContainerDefinition]("container_definitions")),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
 		},
+		Published: declare.Published{Type: "AWS::ECS::TaskDefinition", Since: 5,
+			Columns: map[string]string{"ExecutionRoleArn": "execution_role_name", "TaskRoleArn": "task_role_name"},
+			Without: map[string]string{"InferenceAccelerators": declare.Deprecated},
+		},
 
 		Kind: "task-definition/",
 		EventMappings: modules.EventMappings("ecs.amazonaws.com",

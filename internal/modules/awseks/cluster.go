@@ -61,6 +61,9 @@ func newCluster(c *aws.Clients) *declare.Resource {
 					"costs more).").
 				OptionalComputed().OneOf("EXTENDED", "STANDARD"),
 			declare.Bool("deletion_protection", "DeletionProtection", "Whether it cannot be deleted.").Default("false"),
+			declare.Bool("elastic_load_balancing", "KubernetesNetworkConfig.ElasticLoadBalancing.Enabled",
+				"Whether EKS makes load balancers by itself; see compute_config.").
+				OptionalComputed().Absent(modules.Bool(false)).Since(4),
 			declare.Text("endpoint", "Endpoint", "Where its API is reached; NULL until it is active.").Computed(),
 			declare.Text("certificate_authority", "CertificateAuthority.Data",
 				"The certificate by which it is known, in base64.").Computed(),
@@ -74,6 +77,20 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"What is wrong with it; of several things the first.").Computed().Since(2),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
+		},
+		Published: declare.Published{Type: "AWS::EKS::Cluster", Since: 4,
+			Along: []string{"BootstrapSelfManagedAddons", "Force", "RollbackConfig"},
+			Docs: map[string]string{
+				"BootstrapSelfManagedAddons": "Whether the usual add-ons for networking are put on a new cluster; they are if left out. It matters when the row is inserted, and never again.",
+				"ComputeConfig":              `Whether EKS makes nodes by itself (EKS Auto Mode): {"Enabled": true, "NodePools": ["system"], "NodeRoleArn": "arn:…"}. It is changed together with storage_config and elastic_load_balancing.`,
+				"ControlPlaneScalingConfig":  `How much the control plane is made for: {"Tier": "standard"}.`,
+				"Force":                      "Whether version is raised although checks say that something would not work any more.",
+				"OutpostConfig":              "Where a cluster on Outposts has its control plane.",
+				"RemoteNetworkConfig":        "The networks outside AWS of hybrid nodes and their pods.",
+				"RollbackConfig":             "What happens when a change of version fails.",
+				"StorageConfig":              `Whether EKS makes volumes by itself: {"BlockStorage": {"Enabled": true}}.`,
+				"ZonalShiftConfig":           `Whether traffic is led away from an impaired availability zone: {"Enabled": true}.`,
+			},
 		},
 		DestroyBeforeCreate: true, // one name is one cluster
 
@@ -95,6 +112,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			config("subnets", "security_group_ids"),
 			config("endpoint_public_access", "endpoint_private_access", "public_access_cidrs"),
 			config("log_types"), config("authentication_mode"), config("support_type"), config("deletion_protection"),
+			config("compute_config", "storage_config", "elastic_load_balancing"), config("control_plane_scaling_config"),
+			config("remote_network_config"), config("zonal_shift_config"),
 			declare.Modify(declare.Call((*eks.Client).UpdateClusterVersion), "version"),
 		},
 		Delete: declare.Call((*eks.Client).DeleteCluster),

@@ -67,6 +67,9 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 					"one after the other.").OptionalComputed(),
 			declare.Text("release_version", "ReleaseVersion",
 				"The version of their image, such as 1.33.0-20250704; the latest if left out.").OptionalComputed(),
+			declare.Bool("force_update_enabled", "",
+				"Whether nodes are replaced although a pod disruption budget keeps pods on them; not if left out.").
+				Along().In("Force").Since(4),
 			declare.Text("auto_scaling_group", "Resources.AutoScalingGroups[0].Name",
 				"The Auto Scaling group that EKS made for it.").Computed(),
 			declare.Text("status", "Status",
@@ -75,6 +78,14 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 				"What is wrong with it, such as why instances do not join the cluster; of several things the first.").Computed().Since(2),
 			declare.ARN("arn", "NodegroupArn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
+		},
+		Published: declare.Published{Type: "AWS::EKS::Nodegroup", Since: 4,
+			Filled:  map[string][]string{"WarmPoolConfig": {"MaxGroupPreparedCapacity", "MinSize", "PoolState", "ReuseOnScaleIn"}},
+			Columns: map[string]string{"ForceUpdateEnabled": "force_update_enabled"},
+			Docs: map[string]string{
+				"NodeRepairConfig": `Whether nodes that are not healthy are replaced: {"Enabled": true}; not if left out.`,
+				"WarmPoolConfig":   "The instances that are kept ready beside the nodes.",
+			},
 		},
 		Checks: []string{"min_size <= max_size", "desired_size BETWEEN min_size AND max_size",
 			"num_nonnulls(max_unavailable, max_unavailable_percentage) <= 1"},
@@ -99,6 +110,7 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{
 			declare.By(configure, "min_size", "max_size", "desired_size", "max_unavailable",
 				"max_unavailable_percentage", "labels", "taints"),
+			declare.Modify(declare.Call((*eks.Client).UpdateNodegroupConfig), "node_repair_config", "warm_pool_config"),
 			declare.Modify(declare.Call((*eks.Client).UpdateNodegroupVersion,
 				declare.Edit(func(_ context.Context, s *declare.Step, in *eks.UpdateNodegroupVersionInput) error {
 					if in.LaunchTemplate != nil { // name and version go together

@@ -60,6 +60,12 @@ func newListener(c *aws.Clients) *declare.Resource {
 					"HTTP2Preferred").As(unlessNone).Unset(modules.Text(none)),
 			tagged("listener_arn"),
 		},
+		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::Listener", Since: 4,
+			Filled: map[string][]string{"MutualAuthentication": {"AdvertiseTrustStoreCaNames", "IgnoreClientCertificateExpiry",
+				"TrustStoreAssociationStatus"}},
+			Docs:    map[string]string{"MutualAuthentication": `Whether clients show certificates, of HTTPS listeners: {"Mode": "verify", "TrustStoreArn": "arn:…"}, {"Mode": "passthrough"} or {"Mode": "off"}.`},
+			Without: map[string]string{"ListenerAttributes": "reading them takes a call more for each listener"},
+		},
 		Checks: []string{
 			"(target_group_id IS NULL) <> (default_actions IS NULL) AND (target_group_id IS NULL OR action_type = " +
 				"'forward')",
@@ -98,7 +104,7 @@ func newListener(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Modify(declare.Call((*elb.Client).ModifyListener,
 			declare.Edit(modifyListener)),
 			"port", "protocol", "action_type", "target_group_id", "default_actions", "ssl_policy", "certificate_id",
-			"alpn_policy")},
+			"alpn_policy", "mutual_authentication")},
 		Delete: declare.Call((*elb.Client).DeleteListener), // with its rules
 	})
 }

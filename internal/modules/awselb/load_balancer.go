@@ -62,6 +62,13 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 				"The id of the customer-owned address pool, on Outposts.").CreateOnly(),
 			attributes(declare.Call((*elb.Client).DescribeLoadBalancerAttributes),
 				`Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
+			declare.Text("enforce_security_group_inbound_rules_on_private_link_traffic",
+				"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic", "Whether the security groups of a network load "+
+					"balancer are asked about traffic that comes by PrivateLink, too: on, if left out, or off.").
+				OptionalComputed().OneOf("off", "on").Since(4),
+			declare.Text("ipv4_ipam_pool_id", "IpamPools.Ipv4IpamPoolId",
+				"The IPAM pool that the public addresses of an application load balancer are of first. NULL: none.").
+				Since(4),
 			declare.Text("dns_name", "DNSName", "The name by which clients reach it.").Computed(),
 			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId",
 				"The hosted zone of dns_name, for alias records.").Computed(),
@@ -73,6 +80,15 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 				"The availability zones of its subnets.").Computed().Unordered(),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Computed(),
 			tagged("load_balancer_arn"),
+		},
+		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::LoadBalancer", Since: 4,
+			Columns: map[string]string{"LoadBalancerAttributes": "attributes", "SecurityGroups": "load_balancer_security_groups",
+				"Type": "load_balancer_type", "SubnetMappings": "subnets"},
+			Docs: map[string]string{
+				"EnablePrefixForIpv6SourceNat": "Whether a network load balancer with UDP and dualstack has addresses for source NAT: on or off.",
+			},
+			Without: map[string]string{"EnableCapacityReservationProvisionStabilize": declare.Template,
+				"MinimumLoadBalancerCapacity": "reading it takes a call more for each load balancer"},
 		},
 		Checks: []string{
 			"NOT (load_balancer_type = 'application' AND has_security_groups IS FALSE OR load_balancer_type = " +
@@ -97,7 +113,15 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		CreateBy: createLoadBalancer,
 		Updates: []declare.Update{
 			declare.Modify(declare.Call((*elb.Client).SetIpAddressType), "ip_address_type"),
-			declare.Modify(declare.Call((*elb.Client).SetSubnets), "subnets"),
+			declare.Modify(declare.Call((*elb.Client).SetSubnets,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.SetSubnetsInput) error {
+					if in.Subnets == nil { // which it does not do without
+						in.Subnets = s.Have["subnets"].Strings()
+					}
+					return nil
+				})), "subnets", "enable_prefix_for_ipv6_source_nat"),
+			declare.By(setPool, "ipv4_ipam_pool_id"),
+			declare.By(enforce, "enforce_security_group_inbound_rules_on_private_link_traffic"),
 			declare.Modify(declare.Call((*elb.Client).ModifyLoadBalancerAttributes,
 				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyLoadBalancerAttributesInput) error {
 					keys, values := changes(s.Have["attributes"], s.Want["attributes"])
@@ -157,5 +181,36 @@ func firstGroup(ctx context.Context, s *declare.Step, in *elb.CreateLoadBalancer
 	}
 	group, err := s.Clients.DefaultGroup(ctx, s.Scope, vpc)
 	in.SecurityGroups = []string{group}
+	return err
+}
+
+// setPool says of which pool addresses are.
+func setPool(ctx context.Context, s *declare.Step) error {
+	in := &elb.ModifyIpPoolsInput{LoadBalancerArn: s.Have["load_balancer_arn"].Ptr()}
+	if pool := s.Want["ipv4_ipam_pool_id"]; pool.IsNull() {
+		in.RemoveIpamPools = []elbtypes.RemoveIpamPoolEnum{elbtypes.RemoveIpamPoolEnumIpv4}
+	} else {
+		in.IpamPools = &elbtypes.IpamPools{Ipv4IpamPoolId: pool.Ptr()}
+	}
+	_, err := declare.ClientOf[*elb.Client](s).ModifyIpPools(ctx, in)
+	return err
+}
+
+// enforce says whether security groups are asked about PrivateLink. SetSecurityGroups takes that with the groups: they
+// stay as they are.
+func enforce(ctx context.Context, s *declare.Step) error {
+	want := s.Want["enforce_security_group_inbound_rules_on_private_link_traffic"]
+	if want.IsNull() {
+		return nil
+	}
+	client, name := declare.ClientOf[*elb.Client](s), s.Have["load_balancer_arn"].String()
+	is, err := client.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerArns: []string{name}})
+	if err != nil || len(is.LoadBalancers) == 0 {
+		return err
+	}
+	_, err = client.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: &name,
+		SecurityGroups: is.LoadBalancers[0].SecurityGroups,
+		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: elbtypes.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(want.String()),
+	})
 	return err
 }

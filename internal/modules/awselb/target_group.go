@@ -67,6 +67,11 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 				`Its attributes by the names they have in the API, a JSON object of strings such as {"deregistration_delay.timeout_seconds": "30", "stickiness.enabled": "true"}.`),
 			tagged("target_group_arn"),
 		},
+		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::TargetGroup", Since: 4,
+			Columns: map[string]string{"TargetGroupAttributes": "attributes", "Targets": "registered_instance"},
+			Fixed:   []string{"TargetControlPort"},
+			Docs:    map[string]string{"TargetControlPort": "The port by which a target says how many requests it can take."},
+		},
 		Checks: []string{"target_type = 'lambda' AND num_nonnulls(protocol, port, vpc) = 0 OR " +
 			"target_type <> 'lambda' AND num_nulls(protocol, port, vpc) = 0"},
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "target_group_name"}},

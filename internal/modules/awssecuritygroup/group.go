@@ -40,6 +40,10 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				Computed().As(declare.Is(defaultName)).Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeSecurityGroup),
 		},
+		Published: declare.Published{Type: "AWS::EC2::SecurityGroup", Since: 4,
+			Columns: map[string]string{"GroupDescription": "description", "SecurityGroupEgress": "security_group_rule",
+				"SecurityGroupIngress": "security_group_rule"},
+		},
 		// Two groups of a VPC cannot have the same name.
 		DestroyBeforeCreate: true,
 

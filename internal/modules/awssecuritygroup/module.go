@@ -21,7 +21,7 @@ var uniqueRules string
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_security_group",
-		Version:      3,
+		Version:      4,
 		Doc:          "Security groups, the firewalls of VPCs, and their rules.",
 		Dependencies: []string{"aws_vpc"},
 		Resources:    []modules.Resource{newGroup(c), newRule(c)},

@@ -60,6 +60,20 @@ func newRule(c *aws.Clients) *declare.Resource {
 				"Whether it is one of the rules that AWS itself has given a VPC's default group.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeSecurityGroupRule),
 		},
+		Published: declare.Published{Type: "AWS::EC2::SecurityGroupIngress", Since: 4,
+			Columns: map[string]string{"CidrIp": "cidr_ipv4", "CidrIpv6": "cidr_ipv6", "Description": "description",
+				"FromPort": "from_port", "IpProtocol": "ip_protocol", "ToPort": "to_port",
+				"GroupName": "security_group_id", "SourcePrefixListId": "prefix_list_id",
+				"SourceSecurityGroupId": "source_security_group", "SourceSecurityGroupName": "source_security_group",
+			},
+			Without: map[string]string{
+				"SourceSecurityGroupOwnerId": "it goes with a group's name, and source_security_group names it by its id"},
+		},
+		AlsoPublished: []declare.Published{{Type: "AWS::EC2::SecurityGroupEgress", Since: 4,
+			Columns: map[string]string{"CidrIp": "cidr_ipv4", "CidrIpv6": "cidr_ipv6", "Description": "description",
+				"FromPort": "from_port", "IpProtocol": "ip_protocol", "ToPort": "to_port",
+				"DestinationPrefixListId": "prefix_list_id", "DestinationSecurityGroupId": "source_security_group"},
+		}},
 		Checks: []string{
 			"num_nonnulls(cidr_ipv4, cidr_ipv6, prefix_list_id, source_security_group) <= 1",
 			// AWS would turn these into -1.

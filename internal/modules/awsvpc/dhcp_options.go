@@ -34,6 +34,13 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 				"Whether it is the set that AWS has given the region's default VPC.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeDhcpOptions),
 		},
+		Published: declare.Published{Type: "AWS::EC2::DHCPOptions", Since: 6,
+			Columns: map[string]string{
+				"DomainName": "dhcp_configurations", "DomainNameServers": "dhcp_configurations",
+				"Ipv6AddressPreferredLeaseTime": "dhcp_configurations", "NetbiosNameServers": "dhcp_configurations",
+				"NetbiosNodeType": "dhcp_configurations", "NtpServers": "dhcp_configurations",
+			},
+		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Unnamed("CreateDefaultVpc"),
 		),

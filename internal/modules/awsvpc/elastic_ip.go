@@ -22,6 +22,13 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.ID("allocation_id", "AllocationId",
 				"The allocation's id, such as eipalloc-0a1b2c3d; NULL until it is allocated."),
+			declare.Text("public_ipv4_pool", "PublicIpv4Pool",
+				"The pool of one's own addresses that it is of; Amazon's if left out.").
+				CreateOnly().OptionalComputed().As(unlessAmazon).Since(6),
+			declare.Text("transfer_address", "",
+				"The address that another account offers and that is accepted, rather than allocated. It matters when the "+
+					"row is inserted, and never again.").
+				Along().In("Address").Since(6),
 			declare.Text("public_ip", "PublicIp", "The address.").Computed(),
 			declare.Text("association_id", "AssociationId",
 				"The id of its association with what uses it; NULL while nothing does.").Computed(),
@@ -29,6 +36,16 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 			declare.Text("network_interface_id", "NetworkInterfaceId",
 				"The network interface that uses it.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeElasticIp),
+		},
+		Published: declare.Published{Type: "AWS::EC2::EIP", Since: 6,
+			Fixed: []string{"Domain"},
+			Along: []string{"Address", "IpamPoolId"},
+			Docs: map[string]string{
+				"Address":            "The address of one's own pool that is allocated, or one that has been released and may be got back. It matters when the row is inserted, and never again.",
+				"Domain":             "vpc: AWS has no others any more.",
+				"IpamPoolId":         "The IPAM pool that it is of. It matters when the row is inserted, and never again.",
+				"NetworkBorderGroup": "From where AWS announces it: the region, or a Local Zone.",
+			},
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("allocationId", "AssociateAddress", "CreateNatGateway", "ModifyAddressAttribute",
@@ -42,8 +59,21 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 		Gone: func(a *ec2types.Address) bool { return a.AllocationId == nil }, // of EC2-Classic
 		Create: declare.Call((*ec2.Client).AllocateAddress,
 			declare.With(&ec2.AllocateAddressInput{Domain: ec2types.DomainTypeVpc})),
+		CreateFrom: []declare.Origin{{Column: "transfer_address",
+			Create: declare.Call((*ec2.Client).AcceptAddressTransfer, declare.Answer("AddressTransfer"))}},
 		Delete: declare.Call((*ec2.Client).ReleaseAddress, declare.Failed(inUse)),
 	})
+}
+
+// unlessAmazon reads Amazon's pool as none.
+var unlessAmazon = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		if member == "amazon" {
+			return modules.Null, nil
+		}
+		return modules.NonEmpty(member.(string)), nil
+	},
+	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
 }
 
 // inUse looks at the refusal to release an address. While a NAT gateway that is

@@ -28,6 +28,9 @@ func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 		// left out, it is true
 		declare.Bool("private_dns_enabled", "PrivateDnsEnabled",
 			"Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"),
+		declare.Texts("security_group_ids", "Groups[].GroupId",
+			"The ids of the security groups of its network interfaces, such as sg-0a1b2c3d; the VPC's default one if left out.").
+			In("SecurityGroupIds").OptionalComputed().Unordered().EmptyIsNull().Since(6),
 		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType",
 			"The kind of DNS records it gets; ipv4 if left out.").
 			OptionalComputed().OneOf("dualstack", "ipv4", "ipv6", "service-defined").As(unlessUnspecified))
@@ -52,6 +55,25 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 	for _, column := range particular {
 		changeable = append(changeable, column.Name)
 	}
+	const other = "endpoints of other types, which have such members, have no table"
+	published := declare.Published{Type: "AWS::EC2::VPCEndpoint", Since: 6,
+		Columns: map[string]string{"ServiceName": "service", "VpcEndpointType": name,
+			"RouteTableIds": "endpoint_gateway.route_table_ids",
+			"DnsOptions":    "endpoint_interface.dns_name_record_type", "IpAddressType": "endpoint_interface.ip_address_type",
+			"PrivateDnsEnabled": "endpoint_interface.private_dns_enabled",
+			"SecurityGroupIds":  "endpoint_interface.security_group_ids", "SubnetIds": "endpoint_interface_subnets.subnet_id",
+		},
+		Docs: map[string]string{
+			"IpAddressType": "Which addresses its network interfaces have: ipv4, dualstack or ipv6.",
+			"ServiceRegion": "The region that the service is in, if it is another."},
+		Without: map[string]string{"ResourceConfigurationArn": other, "ServiceNetworkArn": other}}
+	if kind == ec2types.VpcEndpointTypeInterface {
+		delete(published.Columns, "DnsOptions")
+		delete(published.Columns, "IpAddressType")
+		delete(published.Columns, "PrivateDnsEnabled")
+		delete(published.Columns, "SecurityGroupIds")
+		changeable = append(changeable, "ip_address_type")
+	}
 	return declare.New(c, declare.Table[ec2types.VpcEndpoint]{
 		Name:     name,
 		Doc:      doc,
@@ -70,6 +92,7 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 				"The last thing that went wrong with it, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),
 		}, particular...),
+		Published: published,
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("vpcEndpointId", "DeleteVpcEndpoints").Or("requestParameters.vpcEndpointIds"),
 		),
@@ -92,6 +115,10 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 				if s.Changes("route_table_ids") {
 					have, want := s.Have["route_table_ids"].Strings(), s.Want["route_table_ids"].Strings()
 					in.AddRouteTableIds, in.RemoveRouteTableIds = without(want, have), without(have, want)
+				}
+				if s.Changes("security_group_ids") {
+					have, want := s.Have["security_group_ids"].Strings(), s.Want["security_group_ids"].Strings()
+					in.AddSecurityGroupIds, in.RemoveSecurityGroupIds = without(want, have), without(have, want)
 				}
 				return nil
 			})), changeable...)},

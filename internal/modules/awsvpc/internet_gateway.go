@@ -34,6 +34,7 @@ func newInternetGateway(c *aws.Clients) *declare.Resource {
 			declare.Text("owner_id", "OwnerId", "The twelve digits of the account that owns it.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeInternetGateway),
 		},
+		Published: declare.Published{Type: "AWS::EC2::InternetGateway", Since: 6},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("internetGatewayId", "AttachInternetGateway", "DetachInternetGateway"),
 			modules.Unnamed("CreateDefaultVpc"),

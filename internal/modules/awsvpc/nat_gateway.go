@@ -1,6 +1,9 @@
 package awsvpc
 
 import (
+	"context"
+	"slices"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -14,6 +17,8 @@ import (
 type natGateway struct {
 	ec2types.NatGateway
 	Address ec2types.NatGatewayAddress
+	// the others, by what each kind of gateway is told of them
+	SecondaryAllocations, SecondaryIps []string
 }
 
 // newNATGateway declares the table nat_gateway. Deleting a gateway takes minutes;
@@ -35,12 +40,30 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 				Default("'public'").CreateOnly().OneOf("private", "public"),
 			declare.Ref("elastic_ip_id", "Address.AllocationId", "elastic_ip", "allocation_id",
 				"The address of a public one.").CreateOnly().In("AllocationId"),
+			declare.Integer("max_drain_duration_seconds", "",
+				"How many seconds a further address is still used by connections after it has been taken away, from 1 to "+
+					"4000; 350 if left out.").Local().Between(1, 4000).Since(6),
+			declare.Texts("secondary_allocation_ids", "SecondaryAllocations",
+				"The ids of the allocations of further public addresses that it has.").
+				In("SecondaryAllocationIds").OptionalComputed().Unordered().EmptyIsNull().Since(6),
+			declare.Texts("secondary_private_ip_addresses", "SecondaryIps",
+				"The further addresses that a private one has in its subnet.").
+				In("SecondaryPrivateIpAddresses").OptionalComputed().Unordered().EmptyIsNull().Since(6),
 			declare.Text("state", "State", "pending, available, deleting or failed.").Computed(),
 			declare.Text("failure_message", "FailureMessage", "Why it failed.").Computed(),
 			declare.Text("public_ip", "Address.PublicIp",
 				"The address that traffic to the Internet comes from.").Computed(),
 			declare.Text("private_ip", "Address.PrivateIp", "Its address in the subnet.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeNatgateway),
+		},
+		Published: declare.Published{Type: "AWS::EC2::NatGateway", Since: 6,
+			Along:   []string{"AvailabilityZoneAddresses", "SecondaryPrivateIpAddressCount"},
+			Columns: map[string]string{"PrivateIpAddress": "private_ip"},
+			Docs: map[string]string{
+				"AvailabilityMode":               "Whether it is in one availability zone (zonal, if left out) or in those of a VPC (regional).",
+				"SecondaryPrivateIpAddressCount": "How many further private addresses a private gateway begins with. It matters when the row is inserted, and never again.",
+				"VpcId":                          "The VPC of a regional gateway, which has no subnet_id.",
+			},
 		},
 		Checks: []string{"connectivity_type = 'public' OR elastic_ip_id IS NULL"},
 		// An address can be of one gateway only.
@@ -57,6 +80,8 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		// is listed for an hour more
 		Gone:   func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted },
 		Create: declare.Call((*ec2.Client).CreateNatGateway, declare.Answer("NatGateway")),
+		Updates: []declare.Update{declare.By(addAddresses, "secondary_allocation_ids",
+			"secondary_private_ip_addresses")},
 		Delete: declare.Call((*ec2.Client).DeleteNatGateway),
 
 		Going:   declare.In("state", string(ec2types.NatGatewayStateDeleting)),
@@ -70,10 +95,82 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 // primary finds a gateway's address: there is one unless others have been added,
 // which are said not to be primary.
 func primary(g ec2types.NatGateway) natGateway {
+	gateway := natGateway{NatGateway: g}
+	found := false
 	for _, a := range g.NatGatewayAddresses {
-		if a.IsPrimary == nil || *a.IsPrimary {
-			return natGateway{g, a}
+		switch {
+		case !found && (a.IsPrimary == nil || *a.IsPrimary):
+			gateway.Address, found = a, true
+		case g.AvailabilityMode == ec2types.AvailabilityModeRegional: // AWS adds those by itself
+		case a.Status == ec2types.NatGatewayAddressStatusFailed ||
+			a.Status == ec2types.NatGatewayAddressStatusDisassociating ||
+			a.Status == ec2types.NatGatewayAddressStatusUnassigning:
+		case a.AllocationId != nil:
+			gateway.SecondaryAllocations = append(gateway.SecondaryAllocations, *a.AllocationId)
+		case a.PrivateIp != nil:
+			gateway.SecondaryIps = append(gateway.SecondaryIps, *a.PrivateIp)
 		}
 	}
-	return natGateway{NatGateway: g}
+	return gateway
+}
+
+// addAddresses gives a gateway further addresses, and takes those from it that it is not to have.
+func addAddresses(ctx context.Context, s *declare.Step) error {
+	client, id := declare.ClientOf[*ec2.Client](s), s.Have["nat_gateway_id"].Ptr()
+	change := func(column string) (added, gone []string) {
+		if !s.Changes(column) || s.Want[column].IsNull() {
+			return nil, nil
+		}
+		have, want := s.Have[column].Strings(), s.Want[column].Strings()
+		return without(want, have), without(have, want)
+	}
+	added, gone := change("secondary_allocation_ids")
+	if len(added) > 0 {
+		if _, err := client.AssociateNatGatewayAddress(ctx,
+			&ec2.AssociateNatGatewayAddressInput{NatGatewayId: id, AllocationIds: added}); err != nil {
+			return err
+		}
+	}
+	if len(gone) > 0 {
+		associations, err := associationsWith(ctx, client, *id, gone)
+		if err != nil || len(associations) == 0 {
+			return err
+		}
+		in := &ec2.DisassociateNatGatewayAddressInput{NatGatewayId: id, AssociationIds: associations,
+			MaxDrainDurationSeconds: s.Want["max_drain_duration_seconds"].Int32Ptr()}
+		if _, err := client.DisassociateNatGatewayAddress(ctx, in); err != nil {
+			return err
+		}
+	}
+	added, gone = change("secondary_private_ip_addresses")
+	if len(added) > 0 {
+		if _, err := client.AssignPrivateNatGatewayAddress(ctx,
+			&ec2.AssignPrivateNatGatewayAddressInput{NatGatewayId: id, PrivateIpAddresses: added}); err != nil {
+			return err
+		}
+	}
+	if len(gone) > 0 {
+		_, err := client.UnassignPrivateNatGatewayAddress(ctx, &ec2.UnassignPrivateNatGatewayAddressInput{
+			NatGatewayId: id, PrivateIpAddresses: gone,
+			MaxDrainDurationSeconds: s.Want["max_drain_duration_seconds"].Int32Ptr()})
+		return err
+	}
+	return nil
+}
+
+// associationsWith returns the ids of a gateway's associations with allocations.
+func associationsWith(ctx context.Context, client *ec2.Client, id string, allocations []string) ([]string, error) {
+	out, err := client.DescribeNatGateways(ctx, &ec2.DescribeNatGatewaysInput{NatGatewayIds: []string{id}})
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, g := range out.NatGateways {
+		for _, a := range g.NatGatewayAddresses {
+			if a.AssociationId != nil && a.AllocationId != nil && slices.Contains(allocations, *a.AllocationId) {
+				found = append(found, *a.AssociationId)
+			}
+		}
+	}
+	return found, nil
 }

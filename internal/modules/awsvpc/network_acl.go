@@ -41,6 +41,7 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 				"Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Computed().Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeNetworkAcl),
 		},
+		Published: declare.Published{Type: "AWS::EC2::NetworkAcl", Since: 6},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("networkAclId", "CreateNetworkAclEntry", "DeleteNetworkAclEntry", "ReplaceNetworkAclEntry"),
 		),

@@ -53,6 +53,9 @@ func newPeering(c *aws.Clients) *declare.Resource {
 				"What AWS says about that state, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcPeeringConnection),
 		},
+		Published: declare.Published{Type: "AWS::EC2::VPCPeeringConnection", Since: 6,
+			Without: map[string]string{"AssumeRoleRegion": declare.Template, "PeerRoleArn": declare.Template},
+		},
 		Checks: []string{"accepter_id IS NOT NULL OR accepter_vpc_id IS NOT NULL"},
 		// Two VPCs have one connection at most.
 		DestroyBeforeCreate: true,

@@ -29,6 +29,7 @@ var targets = []string{
 	"internet_gateway_id", "nat_gateway_id", "vpc_peering_connection_id", "gateway_id",
 	"egress_only_internet_gateway_id", "instance_id",
 	"network_interface_id", "transit_gateway_id", "local_gateway_id", "carrier_gateway_id", "core_network_arn",
+	"odb_network_arn",
 }
 
 // newRoute declares the table route.
@@ -74,6 +75,11 @@ func newRoute(c *aws.Clients) *declare.Resource {
 			declare.Text("origin", "Origin",
 				"Who made it: CreateRouteTable (local routes), CreateRoute, or EnableVgwRoutePropagation.").Computed(),
 			declare.Bool("is_default", "", "Whether it is the default VPC's route to the Internet.").Computed(),
+		},
+		Published: declare.Published{Type: "AWS::EC2::Route", Since: 6,
+			Columns: map[string]string{"DestinationCidrBlock": "destination", "DestinationIpv6CidrBlock": "destination",
+				"DestinationPrefixListId": "destination", "VpcEndpointId": "gateway_id"},
+			Docs: map[string]string{"OdbNetworkArn": "Target: a network of Oracle Database@AWS."},
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("routeTableId", "EnableVgwRoutePropagation", "DisableVgwRoutePropagation"),

@@ -43,6 +43,7 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 				"The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeRouteTable),
 		},
+		Published: declare.Published{Type: "AWS::EC2::RouteTable", Since: 6},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("routeTableId", "EnableVgwRoutePropagation", "DisableVgwRoutePropagation"),
 			modules.Unnamed("AssociateRouteTable", "ReplaceRouteTableAssociation"),

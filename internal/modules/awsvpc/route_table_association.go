@@ -40,14 +40,15 @@ func newAssociation(c *aws.Clients) *declare.Resource {
 			declare.Text("state_message", "AssociationState.StatusMessage",
 				"Why it is in that state, if AWS says so.").Computed().Since(4),
 		},
-		List:    routeTables(declare.Expand(associationsOf)),
-		Get:     declare.EC2Filter("association.subnet-id"),
-		Create:  declare.Call((*ec2.Client).AssociateRouteTable),
-		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ReplaceRouteTableAssociation))},
-		Delete:  declare.Call((*ec2.Client).DisassociateRouteTable),
-		Going:   declare.In("state", string(ec2types.RouteTableAssociationStateCodeDisassociating)),
-		Forming: declare.In("state", string(ec2types.RouteTableAssociationStateCodeAssociating)),
-		Failed:  declare.In("state", string(ec2types.RouteTableAssociationStateCodeFailed)).Because("state_message"),
+		Published: declare.Published{Type: "AWS::EC2::SubnetRouteTableAssociation", Since: 6},
+		List:      routeTables(declare.Expand(associationsOf)),
+		Get:       declare.EC2Filter("association.subnet-id"),
+		Create:    declare.Call((*ec2.Client).AssociateRouteTable),
+		Updates:   []declare.Update{declare.Modify(declare.Call((*ec2.Client).ReplaceRouteTableAssociation))},
+		Delete:    declare.Call((*ec2.Client).DisassociateRouteTable),
+		Going:     declare.In("state", string(ec2types.RouteTableAssociationStateCodeDisassociating)),
+		Forming:   declare.In("state", string(ec2types.RouteTableAssociationStateCodeAssociating)),
+		Failed:    declare.In("state", string(ec2types.RouteTableAssociationStateCodeFailed)).Because("state_message"),
 	})
 }
 

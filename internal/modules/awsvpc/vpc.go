@@ -30,7 +30,8 @@ func newVPC(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.ID("vpc_id", "VpcId", "The VPC's id, such as vpc-0a1b2c3d; NULL until it is created."),
 			declare.CIDR("cidr_block", "CidrBlock",
-				"Its IPv4 network, from /16 to /28, such as 10.0.0.0/16.").Required().CreateOnly().
+				"Its IPv4 network, from /16 to /28, such as 10.0.0.0/16; one that the pool ipv4_ipam_pool_id chooses if left out.").
+				CreateOnly().OptionalComputed().
 				Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
 			declare.Text("state", "State", "pending, available or deleting.").Computed(),
 			declare.Bool("is_default", "IsDefault",
@@ -49,6 +50,15 @@ func newVPC(c *aws.Clients) *declare.Resource {
 				OptionalComputed().Since(2).As(noDefault),
 			declare.EC2Tags(ec2types.ResourceTypeVpc),
 		},
+		Published: declare.Published{Type: "AWS::EC2::VPC", Since: 6,
+			Along: []string{"Ipv4IpamPoolId", "Ipv4NetmaskLength", "VpcEncryptionControl"},
+			Docs: map[string]string{
+				"InstanceTenancy":      "Whether instances share their hosts: default, or dedicated, from which it can go back and not the other way.",
+				"VpcEncryptionControl": `Whether traffic within it has to be encrypted: {"Mode": "monitor"} or {"Mode": "enforce"}. It matters when the row is inserted, and never again.`,
+				"Ipv4IpamPoolId":       "The IPAM pool that its network is of. It matters when the row is inserted, and never again.",
+				"Ipv4NetmaskLength":    "How long the mask of the network is that the pool chooses. AWS takes it without cidr_block only.",
+			},
+		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("vpcId", "AssociateVpcCidrBlock", "ModifyVpcTenancy"),
 			modules.Response("vpcId", "DisassociateVpcCidrBlock"),
@@ -64,6 +74,7 @@ func newVPC(c *aws.Clients) *declare.Resource {
 				Reversed(func(want modules.Row) bool { return !want["enable_dns_support"].Bool() }),
 			declare.Modify(attributes, "enable_network_address_usage_metrics"),
 			declare.Modify(declare.Call((*ec2.Client).AssociateDhcpOptions), "dhcp_options_id"),
+			declare.Modify(declare.Call((*ec2.Client).ModifyVpcTenancy), "instance_tenancy"),
 		},
 		Delete:    declare.Call((*ec2.Client).DeleteVpc),
 		Going:     declare.In("state", string(ec2types.VpcStateDeleting)),
