@@ -80,7 +80,7 @@ var awsAutoScaling = Module{
 					`autoscaling create-or-update-tags --tags ResourceId=$id,ResourceType=auto-scaling-group,Key=by,Value=cli,PropagateAtLaunch=true`),
 			},
 			Replace: Replace{Column: "auto_scaling_group_name", SQL: `'group-other'`, ID: "group-other"},
-			Skip: both(unkept("moto: UpdateAutoScalingGroup does not keep it", "default_cooldown",
+			Skip: both(unkept("moto: it does not keep them", "traffic_sources", "enabled_metrics"), unkept("moto: UpdateAutoScalingGroup does not keep it", "default_cooldown",
 				"default_instance_warmup", "max_instance_lifetime", "capacity_rebalance", "termination_policies",
 				"instance_maintenance_policy", "placement_group", "service_linked_role_arn", "deletion_protection",
 				"desired_capacity_type"),

@@ -80,8 +80,6 @@ var awsEC2 = Module{
 					run(`ec2 modify-instance-attribute --instance-id $id --source-dest-check`), `true`},
 				{"disable_api_termination", `true`, `ec2 describe-instance-attribute --instance-id $id --attribute disableApiTermination --query DisableApiTermination.Value`, "",
 					run(`ec2 modify-instance-attribute --instance-id $id --no-disable-api-termination`), `false`},
-				{"instance_initiated_shutdown_behavior", `'terminate'`, `ec2 describe-instance-attribute --instance-id $id --attribute instanceInitiatedShutdownBehavior --query InstanceInitiatedShutdownBehavior.Value`, "",
-					run(`ec2 modify-instance-attribute --instance-id $id --instance-initiated-shutdown-behavior stop`), `'stop'`},
 				instanceMetadata("metadata_http_endpoint", `'disabled'`, "HttpEndpoint", `'enabled'`),
 				instanceMetadata("metadata_http_tokens", `'required'`, "HttpTokens", `'optional'`),
 				instanceMetadata("metadata_hop_limit", `2`, "HttpPutResponseHopLimit", `3`),
@@ -104,6 +102,8 @@ var awsEC2 = Module{
 				},
 			}},
 			Skip: map[string]string{
+				"instance_initiated_shutdown_behavior by SQL":     "moto: ModifyInstanceAttribute does not keep InstanceInitiatedShutdownBehavior",
+				"instance_initiated_shutdown_behavior by the CLI": "moto: ModifyInstanceAttribute does not keep InstanceInitiatedShutdownBehavior",
 				"cpu_credits by SQL":                              "moto: there is no ModifyInstanceCreditSpecification",
 				"cpu_credits by the CLI":                          "moto: there is no ModifyInstanceCreditSpecification",
 				"monitoring by SQL":                               "moto: there is no MonitorInstances",

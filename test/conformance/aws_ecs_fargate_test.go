@@ -47,6 +47,7 @@ var awsECSFargate = Module{
 					`ecs tag-resource --resource-arn $cluster_arn --tags key=by,value=cli`),
 			},
 			Replace: Replace{Column: "cluster_name", SQL: `'cluster-other'`, ID: "cluster-other"},
+			Skip:    unkept("moto: UpdateCluster does not keep ServiceConnectDefaults", "service_connect_namespace"),
 		},
 		{
 			Name: "task_definition", Identity: "task_definition_arn",
@@ -94,6 +95,7 @@ var awsECSFargate = Module{
 		},
 		{
 			Name: "service", Identity: "name", ID: "service-$n",
+			Skip: map[string]string{"role replaced": "moto: CreateService does not keep it"},
 			Insert: `(cluster_id, name, task_definition_id, desired_count, subnets)
 				SELECT c.id, '$id', t.id, 0, '{$subnet}' FROM cluster c, task_definition t WHERE c.cluster_name = 'home' AND t.family = 'app-1'`,
 			See: `ecs describe-services --cluster home --services $id --query services[?status==\'ACTIVE\']`,

@@ -116,8 +116,9 @@ var awsELB = Module{
 				{Column: "scheme", SQL: `'internal'`,
 					See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
 			},
-			Skip: map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep " +
-				"CustomerOwnedIpv4Pool"},
+			Skip: both(map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep " +
+				"CustomerOwnedIpv4Pool"}, unkept("moto: it keeps neither", "ipv4_ipam_pool_id",
+				"enforce_security_group_inbound_rules_on_private_link_traffic")),
 			Apart: []Apart{{
 				With: `attributes = NULL`,
 				Set: []Change{

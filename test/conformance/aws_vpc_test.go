@@ -116,6 +116,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "subnet", Identity: "subnet_id",
+			Skip:   unkept("moto: ModifySubnetAttribute does not keep them, and its subnets have no IPv6", "ipv6_cidr_block", "private_dns_name_options_on_launch"),
 			Insert: `(vpc_id, cidr_block, availability_zone) SELECT id, '10.100.10$i.0/24', 'us-east-1a' FROM vpc WHERE cidr_block = '10.100.0.0/16'`,
 			See:    `ec2 describe-subnets --filters Name=subnet-id,Values=$id --query Subnets`,
 			Create: run(`ec2 create-subnet --vpc-id $vpc --cidr-block 10.100.10$i.0/24 --availability-zone us-east-1a --query Subnet.SubnetId`),
@@ -172,6 +173,8 @@ var awsVPC = Module{
 		},
 		{
 			Name: "elastic_ip", Identity: "allocation_id",
+			Skip: map[string]string{"replace": "moto: AllocateAddress does not keep PublicIpv4Pool",
+				"public_ipv4_pool replaced": "moto: AllocateAddress does not keep PublicIpv4Pool"},
 			Insert: `(tags) VALUES ('{"by": "$n"}')`,
 			See:    `ec2 describe-addresses --filters Name=allocation-id,Values=$id --query Addresses`,
 			Create: run(`ec2 allocate-address --domain vpc --query AllocationId`),
@@ -180,6 +183,7 @@ var awsVPC = Module{
 		},
 		{
 			Name: "nat_gateway", Identity: "nat_gateway_id",
+			Skip:    unkept("moto: it has no AssociateNatGatewayAddress", "secondary_allocation_ids", "secondary_private_ip_addresses"),
 			Bound:   true, // its subnet
 			Insert:  `(subnet_id, connectivity_type) SELECT id, 'private' FROM subnet WHERE tags ->> 'for' = 'sql'`,
 			See:     `ec2 describe-nat-gateways --filter Name=nat-gateway-id,Values=$id --query NatGateways[?State!=\'deleted\']`,

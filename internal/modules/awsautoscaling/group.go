@@ -113,8 +113,9 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"one that is there already stays as it is."),
 		},
 		Published: declare.Published{Type: "AWS::AutoScaling::AutoScalingGroup", Since: 3,
-			Columns: map[string]string{"Cooldown": "default_cooldown", "MetricsCollection": "enabled_metrics"},
-			Along:   []string{"InstanceId", "SkipZonalShiftValidation"},
+			Columns: map[string]string{"AvailabilityZoneIds": "availability_zones", "Cooldown": "default_cooldown",
+				"MetricsCollection": "enabled_metrics"},
+			Along: []string{"InstanceId", "SkipZonalShiftValidation"},
 			Filled: map[string][]string{
 				"AvailabilityZoneDistribution":     {"CapacityDistributionStrategy"},
 				"AvailabilityZoneImpairmentPolicy": {"ImpairedZoneHealthCheckBehavior", "ZonalShiftEnabled"},
@@ -122,7 +123,6 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			},
 			Docs: map[string]string{
 				"AvailabilityZoneDistribution":     `How instances are spread over availability zones: {"CapacityDistributionStrategy": "balanced-best-effort"} (if left out), or balanced-only.`,
-				"AvailabilityZoneIds":              "The ids of the availability zones, such as use1-az1: another way to say availability_zones.",
 				"AvailabilityZoneImpairmentPolicy": `What is done when an availability zone is impaired: {"ZonalShiftEnabled": true, "ImpairedZoneHealthCheckBehavior": "IgnoreUnhealthy"}.`,
 				"CapacityReservationSpecification": `Whether capacity reservations are used: {"CapacityReservationPreference": "capacity-reservations-only"}.`,
 				"Context":                          "Reserved by AWS.",

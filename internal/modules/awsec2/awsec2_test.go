@@ -177,8 +177,10 @@ func TestInstanceLifecycle(t *testing.T) {
 		// role_name: see TestInstanceRole. moto has neither MonitorInstances nor
 		// UnmonitorInstances: see TestInstanceRow. Its ModifyInstanceAttribute
 		// wants user data that is encoded twice: see TestChangeOfAnInstanceThatRuns.
-		// It has no ModifyInstanceCreditSpecification.
-		Elsewhere: []string{"role_name", "monitoring", "user_data", "cpu_credits"},
+		// It has no ModifyInstanceCreditSpecification, and its ModifyInstanceAttribute
+		// does not keep InstanceInitiatedShutdownBehavior.
+		Elsewhere: []string{"role_name", "monitoring", "user_data", "cpu_credits",
+			"instance_initiated_shutdown_behavior"},
 	})
 }
 

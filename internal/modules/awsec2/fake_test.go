@@ -24,7 +24,7 @@ func fake(t *testing.T, answer func(form map[string]string) (status int, body st
 		mu.Lock()
 		defer mu.Unlock()
 		if form["Action"] == "DescribeInstanceCreditSpecifications" {
-			fmt.Fprint(w, `<Response><instanceCreditSpecificationSet/></Response>`)
+			fmt.Fprint(w, `<DescribeInstanceCreditSpecificationsResponse><instanceCreditSpecificationSet/></DescribeInstanceCreditSpecificationsResponse>`)
 			return
 		}
 		status, body := answer(form)

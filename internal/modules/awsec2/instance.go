@@ -100,11 +100,11 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					"type has it if left out. NULL of other types.").
 				In("CreditSpecification.CpuCredits").OptionalComputed().OneOf("standard", "unlimited").Since(5),
 			attribute(declare.Bool("disable_api_termination", "DisableApiTermination.Value",
-				"Whether AWS refuses to terminate it.").Default("false").Born(modules.Bool(false)),
+				"Whether AWS refuses to terminate it; not if left out.").OptionalComputed().Born(modules.Bool(false)),
 				ec2types.InstanceAttributeNameDisableApiTermination),
 			attribute(declare.Text("instance_initiated_shutdown_behavior", "InstanceInitiatedShutdownBehavior.Value",
-				"What happens when its operating system shuts it down: stop or terminate. Default stop.").
-				Default("'stop'").OneOf("stop", "terminate").Born(modules.Text("stop")),
+				"What happens when its operating system shuts it down: stop (if left out) or terminate.").
+				OptionalComputed().OneOf("stop", "terminate").Born(modules.Text("stop")),
 				ec2types.InstanceAttributeNameInstanceInitiatedShutdownBehavior),
 			declare.Text("status", "State.Name",
 				"What it is doing: pending, running, stopping, stopped or shutting-down.").Computed(),

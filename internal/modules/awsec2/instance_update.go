@@ -53,10 +53,9 @@ func credits(ctx context.Context, s *declare.Step, rows []modules.Row) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	all, err := declare.All[ec2types.InstanceCreditSpecification](ctx, s,
-		declare.Pages(ec2.NewDescribeInstanceCreditSpecificationsPaginator, "InstanceCreditSpecifications",
-			declare.With(&ec2.DescribeInstanceCreditSpecificationsInput{
-				Filters: []ec2types.Filter{aws.EC2Filter("instance-id", ids...)}})))
+	all, err := declare.Find[ec2types.InstanceCreditSpecification](ctx, s.Source(),
+		declare.Pages(ec2.NewDescribeInstanceCreditSpecificationsPaginator, "InstanceCreditSpecifications"),
+		"instance-id", ids...)
 	if err != nil {
 		return err
 	}

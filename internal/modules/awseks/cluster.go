@@ -63,7 +63,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Bool("deletion_protection", "DeletionProtection", "Whether it cannot be deleted.").Default("false"),
 			declare.Bool("elastic_load_balancing", "KubernetesNetworkConfig.ElasticLoadBalancing.Enabled",
 				"Whether EKS makes load balancers by itself; see compute_config.").
-				OptionalComputed().Absent(modules.Bool(false)).Since(4),
+				OptionalComputed().Since(4),
 			declare.Text("endpoint", "Endpoint", "Where its API is reached; NULL until it is active.").Computed(),
 			declare.Text("certificate_authority", "CertificateAuthority.Data",
 				"The certificate by which it is known, in base64.").Computed(),

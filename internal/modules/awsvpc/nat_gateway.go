@@ -78,8 +78,14 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 			declare.Convert(primary)),
 		Get: declare.EC2Filter("nat-gateway-id"),
 		// is listed for an hour more
-		Gone:   func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted },
-		Create: declare.Call((*ec2.Client).CreateNatGateway, declare.Answer("NatGateway")),
+		Gone: func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted },
+		Create: declare.Call((*ec2.Client).CreateNatGateway, declare.Answer("NatGateway"),
+			declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.CreateNatGatewayInput) error {
+				if in.SubnetId != nil { // it is not regional, and the subnet says which VPC
+					in.VpcId = nil
+				}
+				return nil
+			})),
 		Updates: []declare.Update{declare.By(addAddresses, "secondary_allocation_ids",
 			"secondary_private_ip_addresses")},
 		Delete: declare.Call((*ec2.Client).DeleteNatGateway),
