@@ -43,6 +43,12 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 				In("ValidationMethod").CreateOnly().OptionalComputed().OneOf("DNS", "EMAIL", "HTTP"),
 			declare.Text("key_algorithm", "KeyAlgorithm",
 				"The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().OptionalComputed().As(algorithm),
+			declare.Text("certificate_export", "Options.Export",
+				"Whether it can be exported with its key: ENABLED, which costs, or DISABLED, if left out.").
+				CreateOnly().OptionalComputed().OneOf("ENABLED", "DISABLED").Since(4),
+			declare.Text("certificate_transparency_logging_preference", "Options.CertificateTransparencyLoggingPreference",
+				"Whether it is put into the public logs of certificates: ENABLED, if left out, or DISABLED.").
+				OptionalComputed().OneOf("ENABLED", "DISABLED").Since(4),
 			declare.Text("certificate_type", "Type", "AMAZON_ISSUED, PRIVATE or IMPORTED.").Computed(),
 			declare.Text("status", "Status",
 				"PENDING_VALIDATION, ISSUED, INACTIVE, EXPIRED, VALIDATION_TIMED_OUT, REVOKED or FAILED.").Computed(),
@@ -64,6 +70,12 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*acm.Client).AddTagsToCertificate,
 				(*acm.Client).RemoveTagsFromCertificate).From(
 				declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
+		},
+
+		Published: declare.Published{Type: "AWS::CertificateManager::Certificate", Since: 4,
+			Columns: map[string]string{"DomainValidationOptions": "dns_records"},
+			Docs: map[string]string{"CertificateAuthorityArn": "The ARN of the private certificate authority that issues " +
+				"it; NULL: Amazon's public one does."},
 		},
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to
@@ -91,6 +103,8 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 		},
 		Create: declare.Call((*acm.Client).RequestCertificate,
 			declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns})),
+		Updates: []declare.Update{declare.Modify(declare.Call((*acm.Client).UpdateCertificateOptions),
+			"certificate_transparency_logging_preference")},
 		Delete: declare.Call((*acm.Client).DeleteCertificate),
 		// While its status is PENDING_VALIDATION it waits for somebody's DNS, but only once
 		// AWS tells the records, which takes some seconds (page RequestCertificate).

@@ -23,7 +23,7 @@ import (
 // Module returns the module aws_api_gateway, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_api_gateway", Version: 1, Doc: "HTTP and WebSocket APIs (API Gateway).",
+		Name: "aws_api_gateway", Version: 2, Doc: "HTTP and WebSocket APIs (API Gateway).",
 		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newAPI(c)},
 	}
 }
@@ -68,6 +68,17 @@ func newAPI(c *aws.Clients) *declare.Resource {
 				modules.Bool(false)),
 			declare.ARN("arn", ""),
 			declare.Tags("Tags", (*apigatewayv2.Client).TagResource, (*apigatewayv2.Client).UntagResource),
+		},
+		Published: declare.Published{Type: "AWS::ApiGatewayV2::Api", Since: 2,
+			Along: []string{"CredentialsArn", "RouteKey", "Target"},
+			Docs: map[string]string{
+				"CredentialsArn": "The ARN of the role by which the integration that target makes calls an AWS service.",
+				"RouteKey":       "The route that target makes, such as GET /pets; $default if left out.",
+				"Target": "For HTTP: the URL, or the ARN of a Lambda function, that a first route, an integration and a " +
+					"stage are made for (quick create).",
+			},
+			Without: map[string]string{"BasePath": imported, "Body": imported, "BodyS3Location": imported,
+				"FailOnWarnings": imported},
 		},
 		Checks: []string{"protocol_type = 'HTTP' OR route_selection_expression IS NOT NULL"},
 
@@ -124,3 +135,6 @@ func arn(region, id string) string {
 	}
 	return fmt.Sprintf("arn:%s:apigateway:%s::/apis/%s", partition, region, id)
 }
+
+// imported says why no column imports an API.
+const imported = "a definition that is imported makes routes and integrations, which are other objects"

@@ -47,6 +47,8 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 		Service:    declare.Service(cloudfront.NewFromConfig),
 		PerAccount: true,
 		Creation:   modules.ByTag,
+		Published: declare.Published{Type: "AWS::CloudFront::Distribution", Since: 3,
+			Columns: map[string]string{"DistributionConfig": "distribution"}},
 		Columns: []declare.Column{
 			declare.ID("distribution_id", "Id",
 				"The distribution's id, such as EDFDVBD6EXAMPLE; NULL until it is created."),

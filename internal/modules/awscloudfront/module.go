@@ -27,7 +27,7 @@ var (
 // Module returns the module aws_cloudfront, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_cloudfront", Version: 2, Doc: "Distributions of CloudFront, AWS's content delivery network.",
+		Name: "aws_cloudfront", Version: 3, Doc: "Distributions of CloudFront, AWS's content delivery network.",
 		Dependencies: []string{"aws_acm"}, Resources: []modules.Resource{newOriginAccessControl(c), newDistribution(c)},
 		Migrations: map[int]string{2: after}, Drop: drop,
 	}

@@ -40,6 +40,7 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 			of("signing_protocol", "SigningProtocol", "How it signs them.").Default("'sigv4'").
 				OneOf(declare.Values(cftypes.OriginAccessControlSigningProtocols("").Values())...),
 		},
+		Published: declare.Published{Type: "AWS::CloudFront::OriginAccessControl", Since: 3},
 
 		List:   declare.Pages(cloudfront.NewListOriginAccessControlsPaginator, "OriginAccessControlList.Items"),
 		Get:    declare.Search(), // no call finds one by its name

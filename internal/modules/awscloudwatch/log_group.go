@@ -1,6 +1,8 @@
 package awscloudwatch
 
 import (
+	"context"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	logstypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
@@ -29,11 +31,24 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 				"The ARN of the KMS key that encrypts what is logged from now on. NULL: AWS's own does. What was "+
 									"logged before stays as it was encrypted, and is read with the old key.").
 				Check(`kms_key_id LIKE 'arn:%'`), // changed in place, so that the logs stay (page AssociateKmsKey)
+			declare.JSON("data_protection_policy", "PolicyDocument",
+				"Which secrets are masked in its logs, and told: a data protection policy. NULL: none.").
+				EmptyIsNull().Born(modules.Null).Since(3).Check("jsonb_typeof(data_protection_policy) = 'object'").
+				From(declare.Call((*cloudwatchlogs.Client).GetDataProtectionPolicy,
+					declare.From("LogGroupIdentifier", "log_group_name"), declare.None("ResourceNotFoundException"),
+					declare.Only(func(row modules.Row) bool { return row["data_protection_status"].String() == activated }))),
+			declare.Text("data_protection_status", "DataProtectionStatus",
+				"Whether it has a data protection policy: ACTIVATED, DELETED, ARCHIVED or DISABLED; NULL if it never had.").
+				Computed().Since(3),
 			declare.ARN("log_group_arn", "Arn").As(declare.Trimmed("",
 				":*")).Doc("Its Amazon Resource Name (ARN), without the :* at the end that some policies need."),
 			declare.Time("creation_time", "CreationTime", "When it was created.").As(declare.Millis).Incarnation(),
 			declare.Tags("Tags", (*cloudwatchlogs.Client).TagResource, (*cloudwatchlogs.Client).UntagResource).
 				From(declare.Call((*cloudwatchlogs.Client).ListTagsForResource)).Together("logs", "log_group_arn"),
+		},
+		Published: declare.Published{Type: "AWS::Logs::LogGroup", Since: 3, Fixed: []string{"LogGroupClass"},
+			Docs: map[string]string{"LogGroupClass": "STANDARD, if left out, INFREQUENT_ACCESS, which costs less and can " +
+				"do less, or DELIVERY."},
 		},
 		DestroyBeforeCreate: true,
 
@@ -44,9 +59,19 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 			declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
 		// "You can specify only log group names in the same account", and ARNs in a monitoring account (page
 		// DescribeLogGroups).
-		Get:    declare.Named("LogGroupIdentifiers", 50).OrPrefix("LogGroupNamePrefix"),
+		Get: declare.Named("LogGroupIdentifiers", 50).OrPrefix("LogGroupNamePrefix"),
+		Row: func(_ context.Context, _ *declare.Step, _ *logstypes.LogGroup, row modules.Row) error {
+			if row["data_protection_status"].String() != activated {
+				row["data_protection_policy"] = modules.Null
+			}
+			return nil
+		},
 		Create: declare.Call((*cloudwatchlogs.Client).CreateLogGroup),
 		Updates: []declare.Update{
+			declare.Put("data_protection_policy", declare.Call((*cloudwatchlogs.Client).PutDataProtectionPolicy,
+				declare.From("LogGroupIdentifier", "log_group_name"), declare.From("PolicyDocument", "data_protection_policy")),
+				declare.Call((*cloudwatchlogs.Client).DeleteDataProtectionPolicy,
+					declare.From("LogGroupIdentifier", "log_group_name"))),
 			declare.Put("retention_in_days", declare.Call((*cloudwatchlogs.Client).PutRetentionPolicy),
 				declare.Call((*cloudwatchlogs.Client).DeleteRetentionPolicy)),
 			declare.Put("kms_key_id", declare.Call((*cloudwatchlogs.Client).AssociateKmsKey),
@@ -56,3 +81,6 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		HoldsData: true,
 	})
 }
+
+// activated is the state of a log group that has a data protection policy.
+const activated = string(logstypes.DataProtectionStatusActivated)

@@ -47,6 +47,9 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				return "deploymentgroup:" + have["application_id"].String() + "/" + have["name"].String()
 			}),
 		},
+		Published: declare.Published{Type: "AWS::CodeDeploy::DeploymentGroup", Since: 3,
+			Columns: map[string]string{"Deployment": "codedeploy_deployment", "ServiceRoleArn": "role_name"},
+		},
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("codedeploy.amazonaws.com",

@@ -33,7 +33,7 @@ var service = declare.Service(codedeploy.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_codedeploy",
-		Version:      2,
+		Version:      3,
 		Doc:          "Applications, the groups of machines that they are deployed to, and deployments (CodeDeploy).",
 		Dependencies: []string{"aws_iam"},
 		Resources:    []modules.Resource{newApplication(c), newGroup(c), newDeployment(c)},
@@ -96,6 +96,7 @@ func newApplication(c *aws.Clients) *declare.Resource {
 			declare.Text("application_id", "ApplicationId", "Its id; NULL until it is created.").Computed(),
 			tags(func(have modules.Row) string { return "application:" + have["name"].String() }),
 		},
+		Published:           declare.Published{Type: "AWS::CodeDeploy::Application", Since: 3},
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("codedeploy.amazonaws.com",

@@ -54,11 +54,24 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Policy("Policy", "Who may do what with the file system: an access policy document. NULL: whoever "+
 				"can reach it may mount it.").
 				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
+			declare.Text("replication_overwrite_protection", "FileSystemProtection.ReplicationOverwriteProtection",
+				"Whether no other file system can be replicated into it: ENABLED, if left out, or DISABLED; REPLICATING "+
+					"while one is.").In("ReplicationOverwriteProtection").OptionalComputed().Since(2),
 			declare.Text("life_cycle_state", "LifeCycleState",
 				"creating, available, updating, deleting or error.").Computed(),
 			declare.ARN("arn", "FileSystemArn"),
 			declare.Time("creation_time", "CreationTime", "When it was created."),
 			declare.Tags("Tags", (*efs.Client).TagResource, (*efs.Client).UntagResource),
+		},
+		Published: declare.Published{Type: "AWS::EFS::FileSystem", Since: 2,
+			Columns: map[string]string{"FileSystemPolicy": "policy", "FileSystemTags": "tags"},
+			Along:   []string{"BypassPolicyLockoutSafetyCheck"},
+			Docs: map[string]string{
+				"BypassPolicyLockoutSafetyCheck": "Whether a policy is set although it keeps out who sets it.",
+			},
+			Without: map[string]string{
+				"ReplicationConfiguration": "a replication is another object, which makes a file system in its region",
+			},
 		},
 		Checks: []string{
 			`kms_key_id IS NULL OR encrypted`,
@@ -80,6 +93,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 				"provisioned_throughput_in_mibps"),
 			declare.Modify(declare.Call((*efs.Client).PutBackupPolicy), "automatic_backups"),
 			declare.Modify(declare.Call((*efs.Client).PutLifecycleConfiguration), "lifecycle_policies"),
+			declare.Modify(declare.Call((*efs.Client).UpdateFileSystemProtection), "replication_overwrite_protection"),
 			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy),
 				declare.Call((*efs.Client).DeleteFileSystemPolicy)),
 		},

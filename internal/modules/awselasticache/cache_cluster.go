@@ -8,6 +8,8 @@ package awselasticache
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -28,7 +30,7 @@ const (
 // Module returns the module aws_elasticache, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_elasticache", Version: 2, Doc: "Caches in memory (ElastiCache).",
+		Name: "aws_elasticache", Version: 3, Doc: "Caches in memory (ElastiCache).",
 		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newCluster(c)},
 	}
 }
@@ -82,6 +84,9 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit",
 				"How many days daily snapshots are kept, up to 35, for Redis; 0, the default, makes none.").
 				Default("0").Between(0, 35).Usual(modules.Int(0)),
+			declare.JSON("log_delivery_configurations", "LogDeliveryConfigurations",
+				`Which logs of Redis go to CloudWatch Logs or Firehose: [{"LogType": "slow-log", "LogFormat": "json", "DestinationType": "cloudwatch-logs", "DestinationDetails": {"CloudWatchLogsDetails": {"LogGroup": "logs"}}}].`).
+				As(delivered).Unordered().EmptyIsNull().OptionalComputed().Same(sameDelivery).Since(3),
 			declare.Text("address", "", "The name it is connected to by; NULL until it is available.").Computed(),
 			declare.Text("status", "CacheClusterStatus",
 				"What it is doing, such as creating, available, modifying or deleting.").Computed(),
@@ -93,6 +98,23 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		},
 		Checks: []string{"engine = 'memcached' OR num_nodes = 1",
 			"engine = 'redis' OR snapshot_retention_limit = 0"},
+		Published: declare.Published{Type: "AWS::ElastiCache::CacheCluster", Since: 3,
+			Columns: map[string]string{"ClusterName": "cluster_id", "PreferredAvailabilityZone": "availability_zone",
+				"VpcSecurityGroupIds": "security_group_ids"},
+			Read:  map[string]string{"NotificationTopicArn": "NotificationConfiguration.TopicArn"},
+			Along: []string{"AZMode", "PreferredAvailabilityZones", "SnapshotArns", "SnapshotName"},
+			Docs: map[string]string{
+				"AZMode": "Whether the nodes of Memcached are in one availability zone (single-az, as of NULL) or in " +
+					"several (cross-az).",
+				"NotificationTopicArn": "The ARN of the SNS topic that is told what happens to it.",
+				"PreferredAvailabilityZones": "The availability zones that nodes are made in, one for each. It matters when " +
+					"the row is inserted, and never again.",
+				"SnapshotArns": "The ARN of a file in S3 that it is filled from. It matters when the row is inserted, and " +
+					"never again.",
+				"SnapshotName": "The snapshot that it is created from. It matters when the row is inserted, and never again.",
+			},
+			Without: map[string]string{"CacheSecurityGroupNames": declare.Deprecated}, // of EC2-Classic
+		},
 		DestroyBeforeCreate: true,
 
 		Kind: "cluster:",
@@ -142,6 +164,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 // removeNodes names the nodes that are to go, as AWS wants it: those with the
 // highest ids.
 func removeNodes(ctx context.Context, s *declare.Step, in *elasticache.ModifyCacheClusterInput) error {
+	if s.Changes("log_delivery_configurations") {
+		if err := endDelivery(s, in); err != nil {
+			return err
+		}
+	}
 	if in.NumCacheNodes == nil || int(*in.NumCacheNodes) >= int(s.Have["num_nodes"].Int()) {
 		return nil
 	}
@@ -174,4 +201,69 @@ func finalSnapshot(_ context.Context, s *declare.Step, in *elasticache.DeleteCac
 // sameVersion reports whether one version is the other or a less exact name of it.
 func sameVersion(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+}
+
+// delivered are the logs that are delivered, in the shape in which they are set: without their state.
+var delivered = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		text, err := json.Marshal(member)
+		if err != nil {
+			return modules.Null, err
+		}
+		var list []ectypes.LogDeliveryConfigurationRequest
+		if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
+			return modules.Null, err
+		}
+		return aws.Document(list)
+	},
+	Encode: func(v modules.Value) (any, error) { return deliveries(v.String()) },
+}
+
+func deliveries(text string) ([]ectypes.LogDeliveryConfigurationRequest, error) {
+	var list []ectypes.LogDeliveryConfigurationRequest
+	if text == "" {
+		return nil, nil
+	}
+	err := aws.ParseDocument("log_delivery_configurations", modules.Text(text), &list)
+	slices.SortFunc(list, func(a, b ectypes.LogDeliveryConfigurationRequest) int {
+		return strings.Compare(string(a.LogType), string(b.LogType))
+	})
+	return list, err
+}
+
+// sameDelivery reports whether the same logs are delivered alike. AWS does not tell Enabled: what it lists is.
+func sameDelivery(a, b string) bool {
+	read := func(text string) (string, error) {
+		list, err := deliveries(text)
+		if err != nil {
+			return "", err
+		}
+		for i := range list {
+			if awssdk.ToBool(list[i].Enabled) {
+				list[i].Enabled = nil
+			}
+		}
+		document, err := aws.Document(list)
+		return document.String(), err
+	}
+	x, err := read(a)
+	y, failed := read(b)
+	return err == nil && failed == nil && x == y || a == b
+}
+
+// endDelivery says of logs which are not wanted any more that they end: what is left out goes on.
+func endDelivery(s *declare.Step, in *elasticache.ModifyCacheClusterInput) error {
+	have, err := deliveries(s.Have["log_delivery_configurations"].String())
+	if err != nil {
+		return err
+	}
+	for _, log := range have {
+		if !slices.ContainsFunc(in.LogDeliveryConfigurations, func(other ectypes.LogDeliveryConfigurationRequest) bool {
+			return other.LogType == log.LogType
+		}) {
+			in.LogDeliveryConfigurations = append(in.LogDeliveryConfigurations,
+				ectypes.LogDeliveryConfigurationRequest{LogType: log.LogType, Enabled: awssdk.Bool(false)})
+		}
+	}
+	return nil
 }

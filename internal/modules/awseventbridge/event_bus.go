@@ -44,6 +44,8 @@ func newBus(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*eventbridge.Client).TagResource,
 				(*eventbridge.Client).UntagResource).From(declare.Call((*eventbridge.Client).ListTagsForResource)),
 		},
+		Published: declare.Published{Type: "AWS::Events::EventBus", Since: 3,
+			Columns: map[string]string{"EventSourceName": "name"}},
 		DestroyBeforeCreate: true,
 
 		Kind: "event-bus/",

@@ -44,6 +44,8 @@ func newRule(c *aws.Clients) *declare.Resource {
 			`event_pattern IS NOT NULL OR schedule_expression IS NOT NULL`,
 			`schedule_expression IS NULL OR event_bus_name = 'default'`,
 		},
+		Published: declare.Published{Type: "AWS::Events::Rule", Since: 3,
+			Columns: map[string]string{"Targets": "event_target"}},
 		Uniques:             [][]string{{"account", "region", "arn"}}, // by which targets name it
 		DestroyBeforeCreate: true,
 

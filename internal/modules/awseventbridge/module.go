@@ -13,7 +13,7 @@ import (
 // Module returns the module aws_eventbridge, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_eventbridge", Version: 2, Doc: "Event buses of EventBridge, their rules and targets.",
+		Name: "aws_eventbridge", Version: 3, Doc: "Event buses of EventBridge, their rules and targets.",
 		Dependencies: []string{"aws_account", "aws_iam"},
 		Resources:    []modules.Resource{newBus(c), newRule(c), newTarget(c)},
 	}

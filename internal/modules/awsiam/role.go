@@ -54,6 +54,8 @@ func newRole(c *aws.Clients) *declare.Resource {
 			createDateColumn(),
 			declare.Tags("Tags", (*iam.Client).TagRole, (*iam.Client).UntagRole),
 		},
+		Published: declare.Published{Type: "AWS::IAM::Role", Since: 6, Columns: map[string]string{
+			"ManagedPolicyArns": "attached_policies_arns", "Policies": "inline_policies"}},
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("iam.amazonaws.com",

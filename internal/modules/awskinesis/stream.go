@@ -22,7 +22,7 @@ const mostTags = 50
 // Module returns the module aws_kinesis, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_kinesis", Version: 1, Doc: "Streams of Kinesis Data Streams.",
+		Name: "aws_kinesis", Version: 2, Doc: "Streams of Kinesis Data Streams.",
 		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newStream(c)},
 	}
 }
@@ -62,6 +62,9 @@ func newStream(c *aws.Clients) *declare.Resource {
 				"Which metrics CloudWatch gets of each shard: "+strings.Join(metrics, ", ")+".").
 				Unordered().EmptyIsNull().Check("shard_level_metrics <@ '{" + strings.Join(metrics, ",") +
 				"}'::text[]"),
+			declare.Integer("warm_throughput_mi_bps", "WarmThroughput.TargetMiBps",
+				"How many MiB a second an ON_DEMAND stream can be written at once; AWS decides if left out.").
+				In("WarmThroughputMiBps").OptionalComputed().Check("warm_throughput_mi_bps >= 0").Since(2),
 			declare.Integer("open_shard_count", "OpenShardCount", "How many shards it has now.").Computed(),
 			declare.Text("stream_status", "StreamStatus", "CREATING, ACTIVE, UPDATING or DELETING.").Computed(),
 			declare.ARN("arn", "StreamARN"),
@@ -69,6 +72,10 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
 				From(declare.Call((*kinesis.Client).ListTagsForStream,
 					declare.With(&kinesis.ListTagsForStreamInput{Limit: awssdk.Int32(mostTags)}))),
+		},
+		Published: declare.Published{Type: "AWS::Kinesis::Stream", Since: 2,
+			Columns: map[string]string{"DesiredShardLevelMetrics": "shard_level_metrics", "StreamEncryption": "kms_key_id",
+				"WarmThroughputMiBps": "warm_throughput_mi_bps"},
 		},
 		Checks:              []string{`(stream_mode = 'PROVISIONED') = (shard_count IS NOT NULL)`},
 		DestroyBeforeCreate: true,
@@ -101,6 +108,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 				"shard_count"),
 			declare.By(retain, "retention_period_hours"),
 			declare.Modify(declare.Call((*kinesis.Client).UpdateMaxRecordSize), "max_record_size_in_kib"),
+			declare.Modify(declare.Call((*kinesis.Client).UpdateStreamWarmThroughput), "warm_throughput_mi_bps"),
 			declare.Put("kms_key_id",
 				declare.Call((*kinesis.Client).StartStreamEncryption,
 					declare.With(&kinesis.StartStreamEncryptionInput{EncryptionType: kinesistypes.EncryptionTypeKms})),

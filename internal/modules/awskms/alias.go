@@ -30,6 +30,7 @@ func newAlias(c *aws.Clients) *declare.Resource {
 			declare.Time("creation_date", "CreationDate", "When it was created.").Incarnation(),
 			declare.Time("last_updated_date", "LastUpdatedDate", "When it was given its key."),
 		},
+		Published:           declare.Published{Type: "AWS::KMS::Alias", Since: 2},
 		DestroyBeforeCreate: true,
 
 		List: declare.Pages(kms.NewListAliasesPaginator, "Aliases",

@@ -82,6 +82,14 @@ func newKey(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*kms.Client).TagResource,
 				(*kms.Client).UntagResource).From(declare.Call((*kms.Client).ListResourceTags)),
 		},
+		Published: declare.Published{Type: "AWS::KMS::Key", Since: 2, Columns: map[string]string{"KeyPolicy": "policy"},
+			Along: []string{"BypassPolicyLockoutSafetyCheck", "PendingWindowInDays"},
+			Docs: map[string]string{
+				"BypassPolicyLockoutSafetyCheck": "Whether a policy is set although it keeps out who sets it.",
+				"PendingWindowInDays": "How many days a deletion of the key waits, from 7 to 30, in which it can be taken " +
+					"back. NULL: 30.",
+			},
+		},
 		Checks: []string{
 			`key_spec <> 'SYMMETRIC_DEFAULT' OR key_usage = 'ENCRYPT_DECRYPT'`,
 			`rotation_period_in_days IS NULL OR enable_key_rotation`,

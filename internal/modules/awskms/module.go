@@ -10,7 +10,7 @@ import (
 // Module returns the module aws_kms, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_kms", Version: 1, Doc: "Keys of the Key Management Service (KMS), and their aliases.",
+		Name: "aws_kms", Version: 2, Doc: "Keys of the Key Management Service (KMS), and their aliases.",
 		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newKey(c), newAlias(c)},
 	}
 }

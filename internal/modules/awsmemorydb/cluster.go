@@ -63,6 +63,9 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				35),
 			declare.Text("snapshot_window", "SnapshotWindow",
 				"When in the day they are made, such as 05:00-09:00 (UTC); AWS picks a time if left out.").OptionalComputed(),
+			declare.Bool("data_tiering", "DataTiering",
+				"Whether data that is used rarely is kept on disks, as nodes of the family r6gd do; they alone can.").
+				CreateOnly().OptionalComputed().Absent(modules.Bool(false)).Since(3),
 			declare.Text("address", "ClusterEndpoint.Address",
 				"The name it is connected to by; NULL until it is available.").Computed(),
 			declare.Text("status", "Status",
@@ -70,6 +73,20 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.SkipFinalSnapshot().Since(2),
 			declare.ARN("arn", "ARN"),
 			tags(),
+		},
+		Published: declare.Published{Type: "AWS::MemoryDB::Cluster", Since: 3,
+			Columns: map[string]string{"SecurityGroupIds": "memory_db_cluster_security_groups"},
+			Along:   []string{"FinalSnapshotName", "SnapshotArns", "SnapshotName"},
+			Docs: map[string]string{
+				"Engine": "The engine: redis or valkey, which redis can become and not the other way round.",
+				"FinalSnapshotName": "The name of the snapshot that is taken when it is deleted. NULL: the cluster's name, " +
+					"-final- and the time.",
+				"SnapshotArns": "The ARNs of files in S3 that it is filled from. It matters when the row is inserted, and " +
+					"never again.",
+				"SnapshotName":   "The snapshot that it is created from. It matters when the row is inserted, and never again.",
+				"SnsTopicArn":    "The ARN of the SNS topic that is told what happens to it.",
+				"SnsTopicStatus": "Whether that topic is told: active or inactive.",
+			},
 		},
 		DestroyBeforeCreate: true,
 
@@ -92,8 +109,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*memorydb.Client).CreateCluster),
 		Updates: []declare.Update{
 			declare.Modify(update, "description", "acl_name", "parameter_group_name", "maintenance_window",
-				"snapshot_retention_limit", "snapshot_window"),
-			declare.ModifyEach(update, "engine_version", "node_type", "num_shards", "num_replicas_per_shard"),
+				"snapshot_retention_limit", "snapshot_window", "ip_discovery", "sns_topic_arn", "sns_topic_status"),
+			declare.ModifyEach(update, "engine", "engine_version", "node_type", "num_shards", "num_replicas_per_shard"),
 		},
 		Delete: declare.Call((*memorydb.Client).DeleteCluster, declare.Edit(finalSnapshot)),
 		Reread: true, // for its state
@@ -110,8 +127,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 func finalSnapshot(_ context.Context, s *declare.Step, in *memorydb.DeleteClusterInput) error {
 	switch s.Have["status"].String() {
 	case "creating", "create-failed":
+		in.FinalSnapshotName = nil
 	default:
-		in.FinalSnapshotName = s.FinalSnapshot(*in.ClusterName)
+		if name := s.FinalSnapshot(*in.ClusterName); name == nil || in.FinalSnapshotName == nil {
+			in.FinalSnapshotName = name
+		}
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var service = declare.Service(memorydb.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_memory_db",
-		Version:      2,
+		Version:      3,
 		Doc:          "Durable databases in memory (MemoryDB): clusters, their subnet groups and their security groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources:    []modules.Resource{newSubnetGroup(c), newCluster(c), newGroups(c)},
@@ -55,6 +55,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			declare.ARN("arn", "ARN"),
 			tags(),
 		},
+		Published:           declare.Published{Type: "AWS::MemoryDB::SubnetGroup", Since: 3},
 		DestroyBeforeCreate: true,
 
 		Kind:    "subnetgroup/",

@@ -63,6 +63,16 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"The name of its first user. Needed to create one.").CreateOnly().OptionalComputed(),
 			declare.Text("master_user_password", "",
 				"The password of that user. Needed to create or replace one.").WriteOnly().In("MasterUserPassword"),
+			managed().Since(5), managedKey().Since(5), managedSecret().Since(5),
+			exports().Since(5),
+			roles[rdstypes.DBClusterRole]().Since(5),
+			declare.Bool("performance_insights_enabled", "PerformanceInsightsEnabled",
+				"Whether Performance Insights looks into what a Multi-AZ DB cluster does; not if left out.").
+				In("EnablePerformanceInsights").OptionalComputed().Absent(modules.Bool(false)).Since(5),
+			declare.Bool("enable_local_write_forwarding", "LocalWriteForwardingStatus",
+				"Whether readers of an Aurora cluster pass writes on to its writer; not if left out.").
+				As(declare.Is("enabled", "enabling")).In("EnableLocalWriteForwarding").OptionalComputed().
+				Absent(modules.Bool(false)).Since(5),
 			declare.Integer("port", "Port",
 				"The port it listens on; the engine's own if left out. AWS can change that of an existing Aurora "+
 					"cluster, and of no other.").OptionalComputed().Between(1, 65535),
@@ -86,6 +96,48 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.SkipFinalSnapshot().Since(3),
 			arn("DBClusterArn"),
 			tagList("TagList"),
+		},
+		Published: declare.Published{Type: "AWS::RDS::DBCluster", Since: 5, Pending: "PendingModifiedValues",
+			Columns: map[string]string{
+				"DBSubnetGroupName": "subnet_group_id", "MasterUserSecret": "master_user_secret_kms_key_id",
+				"VpcSecurityGroupIds": "db_cluster_security_groups",
+			},
+			Read: map[string]string{
+				"DBClusterParameterGroupName":     "DBClusterParameterGroup",
+				"Domain":                          "DomainMemberships[0].Domain",
+				"DomainIAMRoleName":               "DomainMemberships[0].IAMRoleName",
+				"EnableGlobalWriteForwarding":     "GlobalWriteForwardingRequested",
+				"EnableHttpEndpoint":              "HttpEndpointEnabled",
+				"EnableIAMDatabaseAuthentication": "IAMDatabaseAuthenticationEnabled",
+				"ScalingConfiguration":            "ScalingConfigurationInfo",
+			},
+			Along: []string{"AvailabilityZones", "DBInstanceParameterGroupName", "DeleteAutomatedBackups",
+				"GlobalClusterIdentifier", "MasterUserAuthenticationType", "ReplicationSourceIdentifier", "RestoreToTime",
+				"RestoreType", "SnapshotIdentifier", "SourceDBClusterIdentifier", "SourceDbClusterResourceId",
+				"SourceRegion", "UseLatestRestorableTime"},
+			Docs: map[string]string{
+				"AvailabilityZones": "The availability zones that its instances can be made in. It matters when the row is " +
+					"inserted, and never again: AWS adds zones of its own until there are three.",
+				"DBInstanceParameterGroupName": "The settings of its instances for a change of engine_version to another " +
+					"major version.",
+				"DeleteAutomatedBackups": "Whether its automated backups go with it. NULL: yes.",
+				"GlobalClusterIdentifier": "The global cluster that it is created in. It matters when the row is inserted, " +
+					"and never again.",
+				"MasterUserAuthenticationType": "How the first user signs in: password or iam-db-auth. AWS does not tell it.",
+				"ReplicationSourceIdentifier": "The ARN of the instance or cluster that it is created as a read replica of. " +
+					"It matters when the row is inserted, and never again.",
+				"RestoreToTime": "The moment of another cluster's backups that it is created from: see " +
+					"source_db_cluster_identifier. It matters when the row is inserted, and never again.",
+				"RestoreType": "How it is restored: full-copy, as of NULL, or copy-on-write, which is a clone.",
+				"SnapshotIdentifier": "The snapshot that it is created from: its name or ARN. It matters when the row is " +
+					"inserted, and never again. The snapshot decides users and passwords where the row does not.",
+				"SourceDBClusterIdentifier": "The cluster whose backups it is created from, with restore_to_time or " +
+					"use_latest_restorable_time.",
+				"SourceDbClusterResourceId": "The id of that cluster instead of its name.",
+				"SourceRegion":              "The region of replication_source_identifier, if it is another.",
+				"UseLatestRestorableTime": "Whether it is created from the latest backups of another cluster: see " +
+					"source_db_cluster_identifier.",
+			},
 		},
 		Checks: []string{
 			"db_cluster_instance_class IS NOT NULL OR NOT publicly_accessible",
@@ -128,11 +180,25 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				}
 				return nil
 			})),
+		CreateFrom: []declare.Origin{
+			{Column: "snapshot_identifier", Create: declare.Call((*rds.Client).RestoreDBClusterFromSnapshot,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *rds.RestoreDBClusterFromSnapshotInput) error {
+					if !s.Want["publicly_accessible"].Bool() && in.DBClusterInstanceClass == nil {
+						in.PubliclyAccessible = nil
+					}
+					return nil
+				}))},
+			{Column: "restore_to_time", Create: restoreCluster()},
+			{Column: "use_latest_restorable_time", Create: restoreCluster()},
+		},
 		Updates: []declare.Update{declare.Modify(declare.Call((*rds.Client).ModifyDBCluster,
 			declare.With(&rds.ModifyDBClusterInput{ApplyImmediately: awssdk.Bool(true)}),
 			declare.Edit(func(_ context.Context, s *declare.Step, in *rds.ModifyDBClusterInput) error {
 				if in.EngineVersion != nil {
 					in.AllowMajorVersionUpgrade = awssdk.Bool(true) // the new version has been asked for by name
+				}
+				if s.Changes("enable_cloudwatch_logs_exports") {
+					in.CloudwatchLogsExportConfiguration = exported(s)
 				}
 				if in.StorageType != nil {
 					in.Iops = s.Want["iops"].Int32Ptr() // required with it (page ModifyDBCluster)
@@ -144,7 +210,20 @@ func newCluster(c *aws.Clients) *declare.Resource {
 					}
 				}
 				return nil
-			})))},
+			}))),
+			declare.By(func(ctx context.Context, s *declare.Step) error {
+				name := s.Have["db_cluster_identifier"].Ptr()
+				client := declare.ClientOf[*rds.Client](s)
+				return changeRoles(s, func(role role) error {
+					_, err := client.AddRoleToDBCluster(ctx, &rds.AddRoleToDBClusterInput{
+						DBClusterIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
+					return err
+				}, func(role role) error {
+					_, err := client.RemoveRoleFromDBCluster(ctx, &rds.RemoveRoleFromDBClusterInput{
+						DBClusterIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
+					return err
+				})
+			}, "associated_roles")},
 		// The instances of an Aurora cluster have to be deleted before, those of a
 		// Multi-AZ DB cluster go with it.
 		Delete: declare.Call((*rds.Client).DeleteDBCluster,
@@ -162,4 +241,14 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Failed:    declare.In("status", "cloning-failed", "migration-failed").Because(""),
 		HoldsData: true,
 	})
+}
+
+func restoreCluster() *declare.Op {
+	return declare.Call((*rds.Client).RestoreDBClusterToPointInTime,
+		declare.Edit(func(_ context.Context, s *declare.Step, in *rds.RestoreDBClusterToPointInTimeInput) error {
+			if !s.Want["publicly_accessible"].Bool() && in.DBClusterInstanceClass == nil {
+				in.PubliclyAccessible = nil
+			}
+			return nil
+		}))
 }

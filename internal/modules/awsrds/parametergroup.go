@@ -46,6 +46,7 @@ func newParameterGroup(c *aws.Clients) *declare.Resource {
 			arn("DBParameterGroupArn"),
 			tagsApart(own),
 		},
+		Published:           declare.Published{Type: "AWS::RDS::DBParameterGroup", Since: 5},
 		DestroyBeforeCreate: true,
 
 		Kind: "pg:",

@@ -25,6 +25,7 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			tagsApart(),
 		},
+		Published: declare.Published{Type: "AWS::RDS::DBSubnetGroup", Since: 5},
 
 		Kind: "subgrp:",
 		List: declare.Pages(rds.NewDescribeDBSubnetGroupsPaginator, "DBSubnetGroups",

@@ -48,6 +48,13 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				"The region it is replicated from, or its own if it is replicated; NULL otherwise.").Computed(),
 			declare.Tags("Tags", (*secretsmanager.Client).TagResource, (*secretsmanager.Client).UntagResource),
 		},
+		Published: declare.Published{Type: "AWS::SecretsManager::Secret", Since: 3,
+			Docs: map[string]string{"Type": "What kind of secret it is of a managed external service; NULL for all others."},
+			Without: map[string]string{
+				"GenerateSecretString": declare.Template,
+				"ReplicaRegions":       "a replica is another object: a secret of its own region",
+			},
+		},
 		// The name is taken until the old one is deleted.
 		DestroyBeforeCreate: true,
 
@@ -63,7 +70,7 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				return smtypes.SecretListEntry{
 					Name: out.Name, Description: out.Description, KmsKeyId: out.KmsKeyId, ARN: out.ARN,
 					OwningService: out.OwningService, DeletedDate: out.DeletedDate,
-					PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, SecretVersionsToStages: out.VersionIdsToStages,
+					PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, Type: out.Type, SecretVersionsToStages: out.VersionIdsToStages,
 				}
 			})), ""),
 		Gone:     func(s *smtypes.SecretListEntry) bool { return s.DeletedDate != nil },

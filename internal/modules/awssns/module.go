@@ -14,7 +14,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_sns",
-		Version:      1,
+		Version:      2,
 		Doc:          "Topics and subscriptions of the Simple Notification Service (SNS).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newTopic(c), newSubscription(c)},

@@ -59,8 +59,19 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 				EmptyIsNull().Check(`jsonb_typeof(redrive_policy) = 'object'`),
 			attribute(modules.TypeText, "subscription_role_arn", "SubscriptionRoleArn",
 				"The ARN of the role with which SNS writes to Firehose, which only firehose has and needs."),
+			attribute(modules.TypeJSON, "delivery_policy", "DeliveryPolicy",
+				"How deliveries to an HTTP endpoint are tried again, instead of as the topic says. NULL: as that says.").
+				EmptyIsNull().Check(`jsonb_typeof(delivery_policy) = 'object'`).Same(sameRetries).
+				Since(2),
+			attribute(modules.TypeJSON, "replay_policy", "ReplayPolicy",
+				`What the topic has archived and is delivered again: {"PointType": "Timestamp", "StartingPoint": "2026-01-02T03:04:05.000Z"}. NULL: nothing.`).
+				EmptyIsNull().Check(`jsonb_typeof(replay_policy) = 'object'`).Since(2),
 			declare.ARN("arn", "SubscriptionArn").Doc("Its Amazon Resource Name (ARN); NULL until it is confirmed.").As(
 				confirmed),
+		},
+		Published: declare.Published{Type: "AWS::SNS::Subscription", Since: 2,
+			Columns: map[string]string{"TopicArn": "topic"},
+			Without: map[string]string{"Region": declare.Template},
 		},
 		Checks: []string{
 			`filter_policy IS NOT NULL OR filter_policy_scope = 'MessageAttributes'`,
@@ -82,7 +93,8 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 		// The scope stands before the policy that is read by it.
 		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetSubscriptionAttributes),
 			"AttributeName", "AttributeValue",
-			"raw_message_delivery", "filter_policy_scope", "filter_policy", "redrive_policy", "subscription_role_arn")},
+			"raw_message_delivery", "filter_policy_scope", "filter_policy", "redrive_policy", "subscription_role_arn",
+			"delivery_policy", "replay_policy")},
 		Delete: declare.Call((*sns.Client).Unsubscribe,
 			declare.Edit(func(_ context.Context, _ *declare.Step, in *sns.UnsubscribeInput) error {
 				if in.SubscriptionArn != nil {

@@ -54,10 +54,25 @@ func newTopic(c *aws.Clients) *declare.Resource {
 			attribute(modules.TypeBool, "content_based_deduplication", "ContentBasedDeduplication",
 				"Whether messages of a FIFO topic are told apart by their content.").
 				Default("false").Usual(modules.Bool(false)),
+			attribute(modules.TypeJSON, "archive_policy", "ArchivePolicy",
+				`For how many days a FIFO topic keeps messages, to be replayed: {"MessageRetentionPeriod": "30"}. NULL: it keeps none.`).
+				EmptyIsNull().Unset(modules.Text("{}")).Since(2),
+			attribute(modules.TypeText, "fifo_throughput_scope", "FifoThroughputScope",
+				"What the limit of messages a second of a FIFO topic is of: Topic or MessageGroup; AWS decides if left out.").
+				OptionalComputed().OneOf("Topic", "MessageGroup").Since(2),
+			declare.JSON("delivery_status_logging", "Attributes",
+				`Which deliveries are logged to CloudWatch Logs: [{"Protocol": "sqs", "SuccessFeedbackRoleArn": "arn:…", "SuccessFeedbackSampleRate": "100", "FailureFeedbackRoleArn": "arn:…"}], of the protocols http/s, sqs, lambda, firehose and application.`).
+				As(logging).From(read).Unordered().EmptyIsNull().Same(sameLogging).Since(2),
 			declare.ARN("arn", "TopicArn").Doc("Its Amazon Resource Name (ARN); NULL until it is created."),
 			declare.Tags("Tags", (*sns.Client).TagResource,
 				(*sns.Client).UntagResource).From(declare.Call((*sns.Client).ListTagsForResource)).Together("sns",
 				"arn"),
+		},
+		Published: declare.Published{Type: "AWS::SNS::Topic", Since: 2,
+			Columns: map[string]string{"Subscription": "subscription", "TopicName": "name"},
+			Without: map[string]string{
+				"DataProtectionPolicy": "AWS has offered message data protection to no new customers since April 30, 2026",
+			},
 		},
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},
 
@@ -74,7 +89,8 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Attributes(declare.Call((*sns.Client).SetTopicAttributes), "AttributeName",
 			"AttributeValue",
 			"display_name", "policy", "delivery_policy", "tracing_config", "kms_master_key_id", "signature_version",
-			"content_based_deduplication")},
+			"content_based_deduplication", "archive_policy", "fifo_throughput_scope"),
+			declare.By(setLogging, "delivery_status_logging")},
 		Delete: declare.Call((*sns.Client).DeleteTopic),
 	})
 }

@@ -15,7 +15,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_sqs",
-		Version:      3,
+		Version:      4,
 		Doc:          "Message queues of the Simple Queue Service (SQS).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newQueue(c)},

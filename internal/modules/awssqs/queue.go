@@ -1,7 +1,9 @@
 package awssqs
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -55,6 +57,33 @@ func newQueue(c *aws.Clients) *declare.Resource {
 			declare.Policy("Attributes[Policy]",
 				"Who may do what with the queue: an access policy document. NULL: the account alone.").From(
 				attributes).Unset(modules.Text("")),
+			attribute(modules.TypeJSON, "redrive_policy", "RedrivePolicy",
+				`Where messages go that were received too often without success: {"deadLetterTargetArn": "arn:aws:sqs:…", "maxReceiveCount": 5}. NULL: nowhere.`).
+				EmptyIsNull().Check(`jsonb_typeof(redrive_policy) = 'object'`).Unset(modules.Text("")).Same(sameRedrive).
+				Since(4),
+			attribute(modules.TypeJSON, "redrive_allow_policy", "RedriveAllowPolicy",
+				`Whose undeliverable messages the queue takes: {"redrivePermission": "byQueue", "sourceQueueArns": ["arn:aws:sqs:…"]}, denyAll or allowAll. NULL: all.`).
+				EmptyIsNull().Check(`jsonb_typeof(redrive_allow_policy) = 'object'`).Unset(modules.Text("")).
+				Same(sameRedrive).Since(4),
+			attribute(modules.TypeText, "kms_master_key_id", "KmsMasterKeyId",
+				"The KMS key that encrypts messages: an id, an ARN or an alias, such as alias/aws/sqs. NULL: none does.").
+				Unset(modules.Text("")).Same(declare.SameKey).Since(4),
+			attribute(modules.TypeInteger, "kms_data_key_reuse_period_seconds", "KmsDataKeyReusePeriodSeconds",
+				"How many seconds a data key of that KMS key is used, from 60 to 86400; 300 if left out.").
+				OptionalComputed().Between(60, 86400).Since(4),
+			attribute(modules.TypeBool, "sqs_managed_sse_enabled", "SqsManagedSseEnabled",
+				"Whether messages are encrypted with keys that SQS manages; they are if left out, unless "+
+					"kms_master_key_id does it.").OptionalComputed().Since(4),
+			attribute(modules.TypeBool, "content_based_deduplication", "ContentBasedDeduplication",
+				"Whether messages of a FIFO queue are told apart by their content; not if left out.").
+				OptionalComputed().Since(4),
+			attribute(modules.TypeText, "deduplication_scope", "DeduplicationScope",
+				"Within what messages of a FIFO queue are told apart: queue, if left out, or messageGroup.").
+				OptionalComputed().OneOf("queue", "messageGroup").Since(4),
+			attribute(modules.TypeText, "fifo_throughput_limit", "FifoThroughputLimit",
+				"What the limit of messages a second of a FIFO queue is of: perQueue, if left out, or perMessageGroupId, "+
+					"which needs the deduplication_scope messageGroup.").
+				OptionalComputed().OneOf("perQueue", "perMessageGroupId").Since(4),
 			declare.Text("url", "QueueUrl",
 				"The address at which the queue is used; NULL until it is created.").Computed().Key(),
 			attribute(modules.TypeText, "arn", "QueueArn", "Its Amazon Resource Name (ARN).").Computed(),
@@ -63,7 +92,8 @@ func newQueue(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*sqs.Client).TagQueue,
 				(*sqs.Client).UntagQueue).From(declare.Call((*sqs.Client).ListQueueTags)).Together("sqs", "arn"),
 		},
-		Checks: []string{`fifo_queue = (name LIKE '%.fifo')`},
+		Published: declare.Published{Type: "AWS::SQS::Queue", Since: 4},
+		Checks:    []string{`fifo_queue = (name LIKE '%.fifo')`},
 
 		EventMappings: modules.EventMappings("sqs.amazonaws.com",
 			// Queues have URLs of several forms, of which who calls takes one.
@@ -85,4 +115,24 @@ func newQueue(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Modify(declare.Call((*sqs.Client).SetQueueAttributes))},
 		Delete:  declare.Call((*sqs.Client).DeleteQueue),
 	})
+}
+
+// sameRedrive reports whether two redrive policies say the same. AWS takes a number as a text, too, and that all queues
+// are allowed is what it means by no policy.
+func sameRedrive(a, b string) bool {
+	type policy struct {
+		DeadLetterTargetArn string   `json:"deadLetterTargetArn"`
+		MaxReceiveCount     any      `json:"maxReceiveCount"`
+		RedrivePermission   string   `json:"redrivePermission"`
+		SourceQueueArns     []string `json:"sourceQueueArns"`
+	}
+	read := func(text string) (string, error) {
+		var p policy
+		err := json.Unmarshal([]byte(text), &p)
+		slices.Sort(p.SourceQueueArns)
+		return fmt.Sprint(p), err
+	}
+	x, err := read(a)
+	y, failed := read(b)
+	return err == nil && failed == nil && x == y || a == b
 }

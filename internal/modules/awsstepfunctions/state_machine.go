@@ -22,7 +22,7 @@ const pageSize = 1000
 // Module returns the module aws_step_functions, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_step_functions", Version: 2, Doc: "State machines of Step Functions.",
+		Name: "aws_step_functions", Version: 3, Doc: "State machines of Step Functions.",
 		Dependencies: []string{"aws_account", "aws_iam"}, Resources: []modules.Resource{newStateMachine(c)},
 	}
 }
@@ -67,6 +67,11 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			declare.Time("creation_date", "CreationDate", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*sfn.Client).TagResource,
 				(*sfn.Client).UntagResource).From(declare.Call((*sfn.Client).ListTagsForResource)),
+		},
+		Published: declare.Published{Type: "AWS::StepFunctions::StateMachine", Since: 3,
+			Columns: map[string]string{"Definition": "definition", "DefinitionString": "definition",
+				"StateMachineName": "name", "StateMachineType": "type"},
+			Without: map[string]string{"DefinitionS3Location": declare.Template, "DefinitionSubstitutions": declare.Template},
 		},
 		Checks: []string{
 			`log_level = 'OFF' OR log_group_arn IS NOT NULL`,
