@@ -40,7 +40,6 @@ func Module(c *aws.Clients) *modules.Module {
 		Migrations: map[int]string{
 			2: after,
 			3: "ALTER TABLE public.nat_gateway ALTER subnet_id DROP NOT NULL", // regional gateways have none
-			6: "ALTER TABLE public.vpc ALTER cidr_block DROP NOT NULL",        // a pool chooses it
 			// The accepter's routes lead to a connection whose record is the requester's.
 			5: `ALTER TABLE public.route DROP CONSTRAINT route_vpc_peering_connection_id_fkey,
 				ADD CONSTRAINT route_vpc_peering_connection_id_fkey FOREIGN KEY (vpc_peering_connection_id) REFERENCES public.peering_connection (id) DEFERRABLE`,

@@ -26,7 +26,7 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 			declare.CIDR("cidr_block", "CidrBlock",
 				"Its IPv4 network, from /16 to /28, a part of the VPC's. NULL only for subnets with IPv6 alone, "+
 					"which are not created here.").
-				CreateOnly().OptionalComputed().Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
+				CreateOnly().Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
 			declare.CIDR("ipv6_cidr_block", "",
 				"Its IPv6 network, a /64 or larger part of the VPC's.").In("Ipv6CidrBlock").OptionalComputed().
 				Check("family(ipv6_cidr_block) = 6").Since(6),
@@ -55,7 +55,8 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::EC2::Subnet", Since: 6,
 			Columns: map[string]string{"AvailabilityZoneId": "availability_zone"},
-			Along:   []string{"Ipv4IpamPoolId", "Ipv4NetmaskLength", "Ipv6IpamPoolId", "Ipv6NetmaskLength"},
+			Along:   []string{"Ipv4IpamPoolId", "Ipv6IpamPoolId", "Ipv6NetmaskLength"},
+			Without: map[string]string{"Ipv4NetmaskLength": named},
 			Filled: map[string][]string{"PrivateDnsNameOptionsOnLaunch": {"EnableResourceNameDnsAAAARecord",
 				"EnableResourceNameDnsARecord", "HostnameType"}},
 			Docs: map[string]string{
@@ -63,7 +64,6 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 				"EnableDns64":                 "Whether Amazon's DNS server answers with IPv6 addresses for what has IPv4 ones alone.",
 				"EnableLniAtDeviceIndex":      "At which device number of instances local network interfaces are, on an Outpost.",
 				"Ipv4IpamPoolId":              "The IPAM pool that its IPv4 network is of. It matters when the row is inserted, and never again.",
-				"Ipv4NetmaskLength":           "How long the mask of the network is that the pool chooses. It matters when the row is inserted, and never again.",
 				"Ipv6IpamPoolId":              "The IPAM pool that its IPv6 network is of. It matters when the row is inserted, and never again.",
 				"Ipv6NetmaskLength":           "How long the mask of the IPv6 network is that the pool chooses. It matters when the row is inserted, and never again.",
 				"Ipv6Native":                  "Whether it has IPv6 alone.",

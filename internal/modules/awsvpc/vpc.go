@@ -11,6 +11,9 @@ import (
 )
 
 // newVPC declares the table vpc.
+// named says why a pool cannot choose a network: by that a VPC or subnet is recognized before it has an id.
+const named = "cidr_block says the whole network, by which a record is known before AWS gives it an id"
+
 func newVPC(c *aws.Clients) *declare.Resource {
 	// DescribeVpcAttribute reads, and ModifyVpcAttribute changes, "only one
 	// attribute at a time", of one VPC, says the page of each.
@@ -30,8 +33,7 @@ func newVPC(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			declare.ID("vpc_id", "VpcId", "The VPC's id, such as vpc-0a1b2c3d; NULL until it is created."),
 			declare.CIDR("cidr_block", "CidrBlock",
-				"Its IPv4 network, from /16 to /28, such as 10.0.0.0/16; one that the pool ipv4_ipam_pool_id chooses if left out.").
-				CreateOnly().OptionalComputed().
+				"Its IPv4 network, from /16 to /28, such as 10.0.0.0/16.").Required().CreateOnly().
 				Check("family(cidr_block) = 4 AND masklen(cidr_block) BETWEEN 16 AND 28"),
 			declare.Text("state", "State", "pending, available or deleting.").Computed(),
 			declare.Bool("is_default", "IsDefault",
@@ -51,12 +53,12 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			declare.EC2Tags(ec2types.ResourceTypeVpc),
 		},
 		Published: declare.Published{Type: "AWS::EC2::VPC", Since: 6,
-			Along: []string{"Ipv4IpamPoolId", "Ipv4NetmaskLength", "VpcEncryptionControl"},
+			Along:   []string{"Ipv4IpamPoolId", "VpcEncryptionControl"},
+			Without: map[string]string{"Ipv4NetmaskLength": named},
 			Docs: map[string]string{
 				"InstanceTenancy":      "Whether instances share their hosts: default, or dedicated, from which it can go back and not the other way.",
 				"VpcEncryptionControl": `Whether traffic within it has to be encrypted: {"Mode": "monitor"} or {"Mode": "enforce"}. It matters when the row is inserted, and never again.`,
 				"Ipv4IpamPoolId":       "The IPAM pool that its network is of. It matters when the row is inserted, and never again.",
-				"Ipv4NetmaskLength":    "How long the mask of the network is that the pool chooses. AWS takes it without cidr_block only.",
 			},
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
