@@ -34,20 +34,21 @@ var awsS3 = Module{
 				},
 				{
 					"bucket_encryption", `'{"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}}]}'`,
-					`s3api get-bucket-encryption --bucket $id`, "",
+					`s3api get-bucket-encryption --bucket $id --query ServerSideEncryptionConfiguration.Rules[0].ApplyServerSideEncryptionByDefault.SSEAlgorithm`,
+					"aws:kms",
 					run(`s3api put-bucket-encryption --bucket $id --server-side-encryption-configuration '` + aes + `'`),
 					`'` + aes + `'`,
 				},
 				{
-					"cors_configuration", `'` + cors("sql") + `'`, `s3api get-bucket-cors --bucket $id --query CORSRules`, "",
-					run(`s3api put-bucket-cors --bucket $id --cors-configuration '{"CORSRules": ` + cors("cli") + `}'`),
-					`'` + cors("cli") + `'`,
+					"cors_configuration", `'` + corsOf("sql") + `'`, `s3api get-bucket-cors --bucket $id --query CORSRules`, "",
+					run(`s3api put-bucket-cors --bucket $id --cors-configuration '{"CORSRules": ` + corsOf("cli") + `}'`),
+					`'` + corsOf("cli") + `'`,
 				},
 				{
-					"lifecycle_configuration", `'` + expire("30") + `'`,
+					"lifecycle_configuration", `'` + expireAfter("30") + `'`,
 					`s3api get-bucket-lifecycle-configuration --bucket $id --query Rules`, "",
 					run(`s3api put-bucket-lifecycle-configuration --bucket $id --lifecycle-configuration '{"Rules": ` +
-						expire("60") + `}'`), `'` + expire("60") + `'`,
+						expireAfter("60") + `}'`), `'` + expireAfter("60") + `'`,
 				},
 				{
 					"ownership_controls", `'[{"ObjectOwnership": "ObjectWriter"}]'`,
@@ -128,13 +129,13 @@ var awsS3 = Module{
 }
 
 // aes encrypts with S3's own keys.
-const aes = `{"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}`
+const aes = `{"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": false}]}`
 
-func cors(site string) string {
+func corsOf(site string) string {
 	return `[{"AllowedMethods": ["GET"], "AllowedOrigins": ["https://` + site + `.example.com"]}]`
 }
 
-func expire(days string) string {
+func expireAfter(days string) string {
 	return `[{"ID": "logs", "Status": "Enabled", "Filter": {"Prefix": "logs/"}, "Expiration": {"Days": ` + days + `}}]`
 }
 

@@ -75,7 +75,7 @@ func TestQueueLifecycle(t *testing.T) {
 					"maximum_message_size":              {modules.Int(1024)},
 					"redrive_policy":                    {redrive, modules.Null},
 
-					"kms_master_key_id":                 {modules.Text("alias/aws/sqs"), modules.Null},
+					"kms_master_key_id":                 {modules.Text("alias/mine"), modules.Text("alias/aws/sqs")},
 					"kms_data_key_reuse_period_seconds": {modules.Int(600)},
 					"policy": {
 						policy(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":["123456789012"]},"Action":["sqs:SendMessage"],"Resource":"*"}]}`),
@@ -238,7 +238,7 @@ func TestSent(t *testing.T) {
 		`{}`, "redrive_allow_policy")
 	calls = append(calls, awstest.Sent(t, of, have, modules.Row{}, `{}`, "redrive_allow_policy")...)
 	if want := []string{
-		`SetQueueAttributes {"Attributes":{"RedriveAllowPolicy":"{\"redrivePermission\": \"allowAll\"}"},"QueueUrl":"http://q/1/q"}`,
+		`SetQueueAttributes {"Attributes":{"RedriveAllowPolicy":"{\"redrivePermission\":\"allowAll\"}"},"QueueUrl":"http://q/1/q"}`,
 		`SetQueueAttributes {"Attributes":{"RedriveAllowPolicy":""},"QueueUrl":"http://q/1/q"}`,
 	}; !slices.Equal(calls, want) {
 		t.Errorf("made the calls %q, want %q", calls, want)
