@@ -16,8 +16,11 @@ var awsACM = Module{
 				See: `acm describe-certificate --certificate-arn $id --query contains(Certificate.SubjectAlternativeNames,\'www.example.com\')`, Want: `true`},
 		},
 		Skip: map[string]string{
-			"validation_method replaced": "moto: RequestCertificate does not keep ValidationMethod",
-			"key_algorithm replaced":     "moto: RequestCertificate does not keep KeyAlgorithm",
+			"certificate_export replaced":                            "moto: RequestCertificate does not keep Options.Export",
+			"certificate_transparency_logging_preference by SQL":     "moto: there is no UpdateCertificateOptions",
+			"certificate_transparency_logging_preference by the CLI": "moto: there is no UpdateCertificateOptions",
+			"validation_method replaced":                             "moto: RequestCertificate does not keep ValidationMethod",
+			"key_algorithm replaced":                                 "moto: RequestCertificate does not keep KeyAlgorithm",
 		},
 	}},
 }

@@ -21,8 +21,10 @@ var awsCloudWatch = Module{
 			},
 			Replace: Replace{Column: "log_group_name", SQL: `'/group/other'`, ID: "/group/other"},
 			Skip: map[string]string{ // TestLogGroupKey in internal/modules/awscloudwatch has a fake of it
-				"kms_key_id by SQL":     "moto: there is no AssociateKmsKey",
-				"kms_key_id by the CLI": "moto: there is no AssociateKmsKey",
+				"data_protection_policy by SQL":     "moto: DescribeLogGroups does not tell DataProtectionStatus",
+				"data_protection_policy by the CLI": "moto: DescribeLogGroups does not tell DataProtectionStatus",
+				"kms_key_id by SQL":                 "moto: there is no AssociateKmsKey",
+				"kms_key_id by the CLI":             "moto: there is no AssociateKmsKey",
 			},
 		},
 		alarm("", `(alarm_name, comparison_operator, threshold, evaluation_periods, namespace, metric_name, period, statistic)

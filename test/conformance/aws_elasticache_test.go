@@ -16,7 +16,8 @@ var awsElastiCache = Module{
 func cacheSkips() map[string]string {
 	skip := skipChanges("moto: no ModifyCacheCluster", "node_type", "num_nodes", "engine_version",
 		"cache_parameter_group_name", "security_group_ids",
-		"auto_minor_version_upgrade", "maintenance_window", "snapshot_retention_limit")
+		"auto_minor_version_upgrade", "maintenance_window", "snapshot_retention_limit",
+		"log_delivery_configurations")
 	for _, check := range []string{
 		deleteBySQL, deleteByCLI, replace, move, track, "cluster_id replaced", "engine replaced", "port replaced",
 		"cache_subnet_group_name replaced",

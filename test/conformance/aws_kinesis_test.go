@@ -47,6 +47,8 @@ func stream(kind, insert, create string, changes ...Change) Table {
 		return t
 	}
 	t.Skip = map[string]string{ // TestChanges in internal/modules/awskinesis has a fake of it
+		"warm_throughput_mi_bps by SQL":     "moto: there is no UpdateStreamWarmThroughput",
+		"warm_throughput_mi_bps by the CLI": "moto: there is no UpdateStreamWarmThroughput",
 		"max_record_size_in_kib by SQL":     "moto: there is no UpdateMaxRecordSize",
 		"max_record_size_in_kib by the CLI": "moto: there is no UpdateMaxRecordSize",
 	}

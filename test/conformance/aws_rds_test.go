@@ -103,7 +103,7 @@ var awsRDS = Module{
 					"DBSubnetGroup", "home"),
 				clusterFixed("publicly_accessible", `true`, "PubliclyAccessible", ""),
 			},
-			Skip: map[string]string{"master_user_password by SQL": "aws: no API tells a password"},
+			Skip: both(map[string]string{"master_user_password by SQL": "aws: no API tells a password"}, unkeptOfClusters()),
 		},
 		{
 			Name: "db_cluster", Kind: "Aurora", Identity: "db_cluster_identifier", ID: "aurora-$n",
@@ -117,6 +117,7 @@ var awsRDS = Module{
 				capacity("serverless_min_capacity", `1.5`, "MinCapacity", `2.5`),
 				capacity("serverless_max_capacity", `16`, "MaxCapacity", `32`),
 			},
+			Skip: unkeptOfClusters(),
 			Replace: Replace{Column: "db_cluster_identifier", SQL: `'aurora-other'`,
 				With: `master_user_password = 'Corr3ctHorse'`, ID: "aurora-other"},
 		},
@@ -292,4 +293,10 @@ func clusterSetting(column, sql, member, then string) Change {
 		run(`rds modify-db-cluster --apply-immediately --db-cluster-identifier $id --engine-version 16.5 --db-cluster-instance-class db.m6gd.2xlarge --allocated-storage 300
 			--iops 3000 --storage-type gp3 --port 5434 --backup-retention-period 8 --no-deletion-protection`), then,
 	}
+}
+
+func unkeptOfClusters() map[string]string {
+	return unkept("moto: ModifyDBCluster does not keep it", "associated_roles", "enable_cloudwatch_logs_exports",
+		"manage_master_user_password", "master_user_secret_kms_key_id", "performance_insights_enabled",
+		"enable_local_write_forwarding")
 }

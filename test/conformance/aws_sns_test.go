@@ -22,10 +22,16 @@ var awsSNS = Module{
 					`sns tag-resource --resource-arn $arn --tags Key=by,Value=cli`),
 			},
 			Skip: map[string]string{
-				"tracing_config by SQL":        "moto: SetTopicAttributes does not keep TracingConfig",
-				"tracing_config by the CLI":    "moto: SetTopicAttributes does not keep TracingConfig",
-				"signature_version by SQL":     "moto: SetTopicAttributes does not keep SignatureVersion",
-				"signature_version by the CLI": "moto: SetTopicAttributes does not keep SignatureVersion",
+				"archive_policy by SQL":              "moto: GetTopicAttributes does not tell it",
+				"archive_policy by the CLI":          "moto: GetTopicAttributes does not tell it",
+				"fifo_throughput_scope by SQL":       "moto: GetTopicAttributes does not tell it",
+				"fifo_throughput_scope by the CLI":   "moto: GetTopicAttributes does not tell it",
+				"delivery_status_logging by SQL":     "moto: GetTopicAttributes does not tell it",
+				"delivery_status_logging by the CLI": "moto: GetTopicAttributes does not tell it",
+				"tracing_config by SQL":              "moto: SetTopicAttributes does not keep TracingConfig",
+				"tracing_config by the CLI":          "moto: SetTopicAttributes does not keep TracingConfig",
+				"signature_version by SQL":           "moto: SetTopicAttributes does not keep SignatureVersion",
+				"signature_version by the CLI":       "moto: SetTopicAttributes does not keep SignatureVersion",
 			},
 			Replace: Replace{Column: "name", SQL: `'topic-other.fifo'`, ID: "topic-other.fifo"},
 			Apart: []Apart{{
@@ -54,6 +60,7 @@ var awsSNS = Module{
 				subscriptionAttribute("subscription_role_arn", "SubscriptionRoleArn", `'arn:aws:iam::$account:role/a'`,
 					`'arn:aws:iam::$account:role/b'`),
 			},
+			Skip: unkept("moto: GetSubscriptionAttributes does not tell it", "delivery_policy", "replay_policy"),
 			Replace: Replace{Column: "endpoint", SQL: `'arn:aws:firehose:us-east-1:$account:deliverystream/another'`,
 				ID: "arn:aws:firehose:us-east-1:$account:deliverystream/another"},
 			Fixed: []Change{

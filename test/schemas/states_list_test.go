@@ -51,6 +51,7 @@ const leftOut = "AWS shows it for some time: the module leaves it out, as nothin
 var otherwise = map[string]string{
 	"cache_cluster.status deleted":                  leftOut,
 	"cluster.cluster_status INACTIVE":               leftOut,
+	"log_group.data_protection_status DELETED":      "it is the state of its data protection policy",
 	"efs_file_system.life_cycle_state deleted":      leftOut,
 	"efs_mount_target.life_cycle_state deleted":     leftOut,
 	"endpoint_gateway.state deleted":                leftOut,
@@ -105,8 +106,7 @@ var unread = func() map[string]string {
 			"dynamo_table: WarmThroughput.Status", "instance: MetadataOptions.State",
 			"instance_metadata: MetadataOptions.State",
 			"instance_metadata: Monitoring.State", "listener: MutualAuthentication.TrustStoreAssociationStatus",
-			"log_group: DataProtectionStatus",
-			"memory_db_cluster: ParameterGroupStatus", "memory_db_cluster: SnsTopicStatus",
+			"memory_db_cluster: ParameterGroupStatus",
 			"nat_gateway: Address.Status", "nat_gateway: ProvisionedBandwidth.Status",
 			"rds: DBSubnetGroup.SubnetGroupStatus", "rds: MasterUserSecret.SecretStatus", "rds: StorageOperationStatus",
 			"rds: StorageVolumeStatus",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
@@ -36,7 +37,8 @@ func TestLogGroupLifecycle(t *testing.T) {
 			"retention_in_days": {modules.Int(30), modules.Null},
 			"tags":              {modules.StringMap(map[string]string{"a": "1", "b": ""}), modules.Null},
 		},
-		Elsewhere: []string{"kms_key_id"}, // TestLogGroupKey
+		// of the policies moto tells no state: TestSent
+		Elsewhere: []string{"kms_key_id", "data_protection_policy"}, // TestLogGroupKey
 		Calls:     map[string]int{"tags": 2},
 	})
 	if _, err := awstest.Create(ctx, resource, permit, scope,
@@ -170,5 +172,16 @@ func TestMetricAlarmOfMetrics(t *testing.T) {
 	want["metrics"] = document(t, `[{"Id":"m","Expresion":"1"}]`)
 	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("a member that there is not: %v, want class %s", err, modules.Invalid)
+	}
+}
+
+// What the emulator lacks is sent as AWS's API references have it.
+func TestSent(t *testing.T) {
+	t.Parallel()
+	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newLogGroup(c) },
+		modules.Row{"log_group_name": modules.Text("g")},
+		modules.Row{"data_protection_policy": modules.Text(`{"Name":"p"}`)}, `{}`, "data_protection_policy")
+	if want := []string{`PutDataProtectionPolicy {"logGroupIdentifier":"g","policyDocument":"{\"Name\":\"p\"}"}`}; !slices.Equal(calls, want) {
+		t.Errorf("made the calls %q, want %q", calls, want)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
@@ -45,7 +46,8 @@ func TestFileSystemLifecycle(t *testing.T) {
 			"policy": {document(t,
 				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"elasticfilesystem:ClientMount"}]}`)},
 		},
-		Elsewhere: []string{"throughput_mode", "provisioned_throughput_in_mibps", "automatic_backups"}, // TestChanges
+		Elsewhere: []string{"throughput_mode", "provisioned_throughput_in_mibps", "automatic_backups", // TestChanges
+			"replication_overwrite_protection"}, // which moto lacks: TestSent
 	})
 }
 
@@ -154,5 +156,16 @@ func TestChanges(t *testing.T) {
 	state = "deleted"
 	if rows, err := awstest.Get(ctx, r, scope, []modules.Row{have}); err != nil || len(rows) > 0 {
 		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// What the emulator lacks is sent as AWS's API references have it.
+func TestSent(t *testing.T) {
+	t.Parallel()
+	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newFileSystem(c) },
+		modules.Row{"file_system_id": modules.Text("fs-1"), "replication_overwrite_protection": modules.Text("ENABLED")},
+		modules.Row{"replication_overwrite_protection": modules.Text("DISABLED")}, `{"ReplicationOverwriteProtection": "DISABLED"}`, "replication_overwrite_protection")
+	if want := []string{"PUT /2015-02-01/file-systems/fs-1/protection {\"ReplicationOverwriteProtection\":\"DISABLED\"}"}; !slices.Equal(calls, want) {
+		t.Errorf("made the calls %q, want %q", calls, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
@@ -35,8 +36,9 @@ func TestStreamLifecycle(t *testing.T) {
 				modules.Strings([]string{"OutgoingBytes", "IncomingRecords"}), modules.Null,
 			},
 		},
-		Elsewhere: []string{"stream_mode", "max_record_size_in_kib"}, // TestChanges
-		Calls:     map[string]int{"shard_level_metrics": 2},
+		Elsewhere: []string{"stream_mode", "max_record_size_in_kib", // TestChanges
+			"warm_throughput_mi_bps"}, // which moto lacks: TestSent
+		Calls: map[string]int{"shard_level_metrics": 2},
 	})
 }
 
@@ -145,5 +147,16 @@ func TestStates(t *testing.T) {
 	rows, err := awstest.Get(ctx, r, scope, []modules.Row{want})
 	if _, told := rows[0]["shard_count"]; err != nil || told || awstest.Phase(r, rows[0]) != modules.Forming {
 		t.Errorf("got %v, %v", rows, err)
+	}
+}
+
+// What the emulator lacks is sent as AWS's API references have it.
+func TestSent(t *testing.T) {
+	t.Parallel()
+	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newStream(c) },
+		modules.Row{"name": modules.Text("s"), "arn": modules.Text("arn:aws:kinesis:us-east-1:1:stream/s")},
+		modules.Row{"warm_throughput_mi_bps": modules.Int(5)}, `{}`, "warm_throughput_mi_bps")
+	if want := []string{`UpdateStreamWarmThroughput {"StreamARN":"arn:aws:kinesis:us-east-1:1:stream/s","StreamName":"s","WarmThroughputMiBps":5}`}; !slices.Equal(calls, want) {
+		t.Errorf("made the calls %q, want %q", calls, want)
 	}
 }

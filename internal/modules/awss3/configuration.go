@@ -226,7 +226,8 @@ func changeLifecycle(ctx context.Context, s *declare.Step) error {
 	}
 	if len(rules) == 0 {
 		if !s.Changes("lifecycle_configuration") {
-			return nil // there is no size without rules
+			return &modules.Error{Class: modules.Invalid, Code: "NoSuchLifecycleConfiguration",
+				Message: "transition_default_minimum_object_size: the bucket has no lifecycle_configuration"}
 		}
 		_, err := client.DeleteBucketLifecycle(ctx, &s3.DeleteBucketLifecycleInput{Bucket: bucket})
 		return aws.IfExists(err)
@@ -404,14 +405,14 @@ func converted[S, C any](of func(S) C) declare.Codec {
 		for _, c := range member.([]S) {
 			list = append(list, of(c))
 		}
-		return document(list)
+		return asDocument(list)
 	}}
 }
 
 // structure are documents in which an empty object says something: that there is one.
 func structure[T any](fill func(*T)) declare.Codec {
 	return declare.Codec{
-		Decode: func(member any) (modules.Value, error) { return document(member) },
+		Decode: func(member any) (modules.Value, error) { return asDocument(member) },
 		Encode: func(v modules.Value) (any, error) {
 			var t T
 			err := aws.ParseDocument("", v, &t)
@@ -423,8 +424,8 @@ func structure[T any](fill func(*T)) declare.Codec {
 	}
 }
 
-// document returns a structure of the SDK's as JSON, without what is not there.
-func document(v any) (modules.Value, error) {
+// asDocument returns a structure of the SDK's as JSON, without what is not there.
+func asDocument(v any) (modules.Value, error) {
 	members, err := parsed(v)
 	if err != nil {
 		return modules.Null, err

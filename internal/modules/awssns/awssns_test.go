@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
@@ -135,7 +136,8 @@ func TestTopicLifecycle(t *testing.T) {
 					"tags": {modules.StringMap(map[string]string{"a": "1", "b": ""}),
 						modules.Null},
 				},
-				Calls: map[string]int{"tags": 2},
+				Elsewhere: []string{"archive_policy", "fifo_throughput_scope", "delivery_status_logging"}, // TestSent
+				Calls:     map[string]int{"tags": 2},
 			})
 		})
 	}
@@ -176,6 +178,7 @@ func TestSubscriptionLifecycle(t *testing.T) {
 			"filter_policy": document(t, `{"kind":["a"]}`), "redrive_policy": modules.Null,
 			"subscription_role_arn": modules.Null,
 		},
+		Elsewhere: []string{"delivery_policy", "replay_policy"}, // which moto ignores
 		Changes: map[string][]modules.Value{
 			"raw_message_delivery": {modules.Bool(true), modules.Bool(false)},
 			"filter_policy_scope":  {modules.Text("MessageBody"), modules.Text("MessageAttributes")},
@@ -321,5 +324,35 @@ func TestSubscriptionExists(t *testing.T) {
 	if err := awstest.Update(ctx, r, permit, scope, have[0], row, []string{"raw_message_delivery"}); err != nil ||
 		raw != "true" {
 		t.Errorf("update: %v, RawMessageDelivery is %s", err, raw)
+	}
+}
+
+// A topic's loggings are attributes of their own, and what AWS adds to a subscription's delivery policy is no difference.
+func TestLoggingsAndRetries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		same func(a, b string) bool
+		a, b string
+		want bool
+	}{
+		{sameLogging, `[{"Protocol":"sqs","SuccessFeedbackRoleArn":"r"}]`,
+			`[{"Protocol":"sqs","SuccessFeedbackRoleArn":"r","SuccessFeedbackSampleRate":"0"}]`, true},
+		{sameLogging, `[{"Protocol":"sqs","SuccessFeedbackRoleArn":"r"}]`,
+			`[{"Protocol":"lambda","SuccessFeedbackRoleArn":"r"}]`, false},
+		{sameRetries, `{"healthyRetryPolicy":{"numRetries":5}}`,
+			`{"healthyRetryPolicy":{"minDelayTarget":20,"maxDelayTarget":20,"numRetries":5,"numMaxDelayRetries":0,"numNoDelayRetries":0,"numMinDelayRetries":0,"backoffFunction":"linear"},"sicklyRetryPolicy":null,"throttlePolicy":null,"guaranteed":false}`, true},
+	} {
+		if c.same(c.a, c.b) != c.want || c.same(c.b, c.a) != c.want {
+			t.Errorf("%s and %s: want %t", c.a, c.b, c.want)
+		}
+	}
+	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newTopic(c) },
+		modules.Row{"name": modules.Text("n"), "arn": modules.Text("arn:n"), "delivery_status_logging": modules.Text(
+			`[{"Protocol":"sqs","SuccessFeedbackRoleArn":"old"}]`)},
+		modules.Row{"delivery_status_logging": modules.Text(`[{"Protocol":"http/s","FailureFeedbackRoleArn":"new"}]`)},
+		`<SetTopicAttributesResponse><ResponseMetadata/></SetTopicAttributesResponse>`, "delivery_status_logging")
+	if len(calls) != 2 || !strings.Contains(calls[0], "AttributeName=HTTPFailureFeedbackRoleArn&AttributeValue=new") ||
+		!strings.Contains(calls[1], "AttributeName=SQSSuccessFeedbackRoleArn&AttributeValue=&") {
+		t.Errorf("made the calls %q", calls)
 	}
 }

@@ -49,8 +49,22 @@ func TestQueueLifecycle(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			clients := awstest.Clients(t)
+			dead, err := awstest.Create(t.Context(), newQueue(clients), awstest.Permit(), awstest.Scope("us-west-2"),
+				want("dead-"+name, fifo), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := strings.Split(dead["url"].String(), "/")
+			redrive := policy(t, `{"deadLetterTargetArn":"arn:aws:sqs:us-west-2:`+parts[len(parts)-2]+`:dead-`+name+
+				`","maxReceiveCount":5}`)
+			ofFIFO := []string{"content_based_deduplication", "deduplication_scope", "fifo_throughput_limit"}
+			if fifo {
+				ofFIFO = nil
+			}
+			ofFIFO = append(ofFIFO, "redrive_allow_policy") // which moto does not keep: TestSent
 			awstest.Lifecycle(t, awstest.Case{
-				Resource: newQueue(awstest.Clients(t)),
+				Resource: newQueue(clients),
 				Scope:    awstest.Scope("us-west-2"),
 				Want:     want(name, fifo),
 				Changes: map[string][]modules.Value{
@@ -59,13 +73,18 @@ func TestQueueLifecycle(t *testing.T) {
 					"receive_message_wait_time_seconds": {modules.Int(20)},
 					"message_retention_period":          {modules.Int(60)},
 					"maximum_message_size":              {modules.Int(1024)},
+					"redrive_policy":                    {redrive, modules.Null},
+
+					"kms_master_key_id":                 {modules.Text("alias/mine"), modules.Text("alias/aws/sqs")},
+					"kms_data_key_reuse_period_seconds": {modules.Int(600)},
 					"policy": {
 						policy(t, `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":["123456789012"]},"Action":["sqs:SendMessage"],"Resource":"*"}]}`),
 						modules.Null,
 					},
 					"tags": {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
 				},
-				Calls: map[string]int{"tags": 2},
+				Elsewhere: ofFIFO, // standard queues have no settings of FIFO queues
+				Calls:     map[string]int{"tags": 2},
 			})
 		})
 	}
@@ -188,5 +207,40 @@ func TestDescription(t *testing.T) {
 		if err := table.Validate(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// AWS has numbers as numbers where it was given texts, and a list of queues in its own order.
+func TestSameRedrive(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"deadLetterTargetArn": "arn:a", "maxReceiveCount": "5"}`, `{"maxReceiveCount": 5, "deadLetterTargetArn": "arn:a"}`, true},
+		{`{"deadLetterTargetArn": "arn:a", "maxReceiveCount": 5}`, `{"maxReceiveCount": 6, "deadLetterTargetArn": "arn:a"}`, false},
+		{`{"redrivePermission": "byQueue", "sourceQueueArns": ["a", "b"]}`,
+			`{"redrivePermission": "byQueue", "sourceQueueArns": ["b", "a"]}`, true},
+	} {
+		if sameRedrive(c.a, c.b) != c.same {
+			t.Errorf("%s and %s: want %t", c.a, c.b, c.same)
+		}
+	}
+}
+
+// What the emulator lacks is sent as AWS's API reference has it.
+func TestSent(t *testing.T) {
+	t.Parallel()
+	have := modules.Row{"name": modules.Text("q"), "url": modules.Text("http://q/1/q"),
+		"redrive_allow_policy": policy(t, `{"redrivePermission":"denyAll"}`)}
+	of := func(c *aws.Clients) modules.Updater { return newQueue(c) }
+	calls := awstest.Sent(t, of, have, modules.Row{"redrive_allow_policy": policy(t, `{"redrivePermission":"allowAll"}`)},
+		`{}`, "redrive_allow_policy")
+	calls = append(calls, awstest.Sent(t, of, have, modules.Row{}, `{}`, "redrive_allow_policy")...)
+	if want := []string{
+		`SetQueueAttributes {"Attributes":{"RedriveAllowPolicy":"{\"redrivePermission\":\"allowAll\"}"},"QueueUrl":"http://q/1/q"}`,
+		`SetQueueAttributes {"Attributes":{"RedriveAllowPolicy":""},"QueueUrl":"http://q/1/q"}`,
+	}; !slices.Equal(calls, want) {
+		t.Errorf("made the calls %q, want %q", calls, want)
 	}
 }
