@@ -88,9 +88,10 @@ func configurations() []declare.Column {
 			}
 		})).Same(sameReplication),
 		declare.Text("accelerate_configuration", "Status",
-			"Enabled: objects can be moved by CloudFront's locations (Transfer Acceleration); Suspended: not any more. "+
-				"NULL: it never was.").
-			In("AccelerateConfiguration.Status").OneOf("Enabled", "Suspended").OptionalComputed().Born(modules.Null).
+			"Enabled: objects can be moved by way of CloudFront's locations (Transfer Acceleration). Suspended, as of "+
+				"new buckets: they cannot.").
+			In("AccelerateConfiguration.Status").OneOf("Enabled", "Suspended").OptionalComputed().
+			Absent(modules.Text("Suspended")).Born(modules.Text("Suspended")).
 			// which not every region has
 			From(declare.Call((*s3.Client).GetBucketAccelerateConfiguration,
 				declare.None("MethodNotAllowed", "UnsupportedArgument"), declare.IfAllowed())).Since(since),
