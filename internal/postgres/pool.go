@@ -103,7 +103,6 @@ func connect(ctx context.Context, url string, maxConns int32, engine, settings s
 		return nil, fmt.Errorf("database url: %w", err)
 	}
 	config.MaxConns = maxConns
-	config.ConnConfig.Tracer = newPatience()
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = sessionName(params["application_name"], engine)
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {

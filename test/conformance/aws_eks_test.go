@@ -36,7 +36,7 @@ var awsEKS = Module{
 			Skip: both(unkept("moto: no UpdateClusterVersion", "version"),
 				unkept("moto: UpdateClusterConfig forgets the rest of resourcesVpcConfig", "subnets",
 					"security_group_ids", "endpoint_public_access", "endpoint_private_access", "public_access_cidrs"),
-				unkept("moto: UpdateClusterConfig does not keep it", "authentication_mode", "support_type",
+				unkept("moto: UpdateClusterConfig does not keep it", "authentication_mode", "elastic_load_balancing", "support_type",
 					"deletion_protection"),
 				map[string]string{"ip_family replaced": "moto: CreateCluster does not keep ipFamily beside a network"}),
 		},

@@ -199,7 +199,7 @@ func InstanceEventMappings() []modules.EventMapping {
 		modules.Response("instancesSet.instanceId", "RunInstances"),
 		modules.Request("instancesSet.instanceId", "TerminateInstances", "StartInstances", "StopInstances",
 			"RebootInstances", "MonitorInstances", "UnmonitorInstances"),
-		modules.Request("instanceId", "ModifyInstanceAttribute", "ResetInstanceAttribute",
+		modules.Request("instanceId", "ModifyPrivateDnsNameOptions", "ModifyInstanceAttribute", "ResetInstanceAttribute",
 			"ModifyInstanceMetadataOptions", "ModifyInstanceMaintenanceOptions", "ModifyInstancePlacement",
 			"ModifyInstanceCapacityReservationAttributes", "ModifyInstanceCpuOptions", "AssociateIamInstanceProfile",
 			"AssociateAddress", "AttachNetworkInterface", "AttachVolume", "DetachVolume"),

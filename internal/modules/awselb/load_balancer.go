@@ -99,7 +99,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 
 		Kind: "loadbalancer/",
 		EventMappings: modules.EventMappings("elasticloadbalancing.amazonaws.com",
-			modules.Request("loadBalancerArn", "SetSecurityGroups"),
+			modules.Request("loadBalancerArn", "SetSecurityGroups", "ModifyIpPools"),
 		),
 		List: loadBalancers(),
 		Get:  declare.Named("LoadBalancerArns", mostNames),
