@@ -19,7 +19,7 @@ func TestProperties(t *testing.T) {
 		`SELECT count(*) FROM iasql_properties WHERE (table_name IS NULL) = (reason IS NULL)`: "0",
 		// It tells where a property would be of modules that are not installed, too.
 		`SELECT bool_or(to_regclass(table_name) IS NULL) FROM iasql_properties WHERE table_name IS NOT NULL`: "t",
-		`SELECT count(*) > 100 FROM iasql_properties`: "t",
+		`SELECT count(*) > 100 FROM iasql_properties`:                                                        "t",
 	} {
 		if got := firstLine(w.PSQL(query)); got != want {
 			t.Errorf("%s says %s, want %s", query, got, want)
