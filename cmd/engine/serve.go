@@ -58,11 +58,11 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	defer stopTracing()
+	// First, so that nothing is done with a login that would be refused later.
+	if err := platform.CheckLogin(ctx, c.DatabaseURL); err != nil {
+		return err
+	}
 	if c.Migrate {
-		// First, so that nothing is done with a login that the start of the engine refuses.
-		if err := platform.CheckLogin(ctx, c.DatabaseURL); err != nil {
-			return err
-		}
 		if err := migrate(ctx, c.DatabaseURL); err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/stopwatch"
 	"iasql/internal/test/testaws"
@@ -97,15 +99,16 @@ func (w *World) Login(name string, roles ...string) string {
 		w.Fatal(err)
 	}
 	login := name + "_" + strings.TrimPrefix(strings.ReplaceAll(u.Path, "-", "_"), "/")
-	create := fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD 'secret'`, login)
-	if len(roles) > 0 {
-		create += ` IN ROLE ` + strings.Join(roles, ", ")
-	}
-	if err := administer(w.Context(), w.AdminURL, create); err != nil {
-		w.Fatal(err)
+	w.Admin(fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD 'secret'`, login))
+	for _, role := range roles {
+		w.Admin(fmt.Sprintf(`GRANT %s TO %s`, role, login))
 	}
 	w.Cleanup(func() {
-		_ = administer(context.Background(), w.AdminURL, `DROP OWNED BY `+login+`; DROP ROLE IF EXISTS `+login)
+		conn, err := pgx.Connect(context.Background(), w.AdminURL)
+		if err == nil {
+			_, _ = conn.Exec(context.Background(), `DROP OWNED BY `+login+`; DROP ROLE IF EXISTS `+login)
+			_ = conn.Close(context.Background())
+		}
 	})
 	u.User = url.UserPassword(login, "secret")
 	return u.String()
@@ -119,8 +122,13 @@ func EngineLogin(ctx context.Context, adminURL string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	conn, err := pgx.Connect(ctx, adminURL)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
 	for attempt := 0; ; attempt++ {
-		err = administer(ctx, adminURL, `
+		_, err = conn.Exec(ctx, `
 			DO $$
 			BEGIN
 				IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'iasql_test_engine') THEN
@@ -229,18 +237,9 @@ func (w *World) Serve() *Process {
 			w.Logf("engine said:\n%s", p.log)
 		}
 	})
-	// The log of an engine says so, and costs the database nothing. One that does not get so far, or
-	// logs less, may be connected all the same: the database is asked now and then. One that has just
-	// been killed may still be counted, so what tells is another name.
-	asks := 0
+	// One that has just been killed may still be counted, so what tells is another name.
 	w.Eventually(20*time.Second, "an engine connects", func() bool {
-		if strings.Contains(p.log.String(), "engine is working") {
-			return true
-		}
-		asks++
-		return asks%5 == 0 && slices.ContainsFunc(w.engines(), func(name string) bool {
-			return !slices.Contains(before, name)
-		})
+		return slices.ContainsFunc(w.engines(), func(name string) bool { return !slices.Contains(before, name) })
 	})
 	return p
 }

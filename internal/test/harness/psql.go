@@ -153,21 +153,6 @@ func databaseOf(address string) string {
 	return u.Path
 }
 
-// administer runs a statement that leaves nothing behind in its session, though it may make or drop
-// a role, in a session that others use, too: one less for the server to start.
-func administer(ctx context.Context, url, statement string) error {
-	session, err := open(ctx, url, true)
-	if err != nil {
-		return err
-	}
-	if _, err := printed(ctx, session.conn, statement); err != nil {
-		session.close(context.WithoutCancel(ctx))
-		return err
-	}
-	idle.put(url, session)
-	return nil
-}
-
 // execPSQL is TryPSQL by the program psql.
 func (w *World) execPSQL(url string, statements ...string) (string, error) {
 	args := []string{"-X", "-At", "-v", "ON_ERROR_STOP=1", "-v", "VERBOSITY=verbose", url}
