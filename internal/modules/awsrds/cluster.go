@@ -65,7 +65,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"The password of that user. Needed to create or replace one.").WriteOnly().In("MasterUserPassword"),
 			managed().Since(5), managedKey().Since(5), managedSecret().Since(5),
 			exports().Since(5),
-			roles[rdstypes.DBClusterRole]().Since(5),
+			roles().Since(5),
 			declare.Bool("performance_insights_enabled", "PerformanceInsightsEnabled",
 				"Whether Performance Insights looks into what a Multi-AZ DB cluster does; not if left out.").
 				In("EnablePerformanceInsights").OptionalComputed().Absent(modules.Bool(false)).Since(5),

@@ -71,7 +71,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				In("Port", "DBPortNumber").OptionalComputed().Since(4),
 			exports().Since(4),
 			optionGroup("OptionGroupMemberships[0].OptionGroupName").Since(4),
-			roles[rdstypes.DBInstanceRole]().Since(4),
+			roles().Since(4),
 			declare.Text("availability_zone", "AvailabilityZone",
 				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
 			underWay(declare.Bool("multi_az", "MultiAZ",

@@ -89,7 +89,7 @@ func (r role) key() [2]string {
 }
 
 // roles declares the roles that the database works under. Their state, which AWS adds, is left out.
-func roles[R rdstypes.DBInstanceRole | rdstypes.DBClusterRole]() declare.Column {
+func roles() declare.Column {
 	return declare.JSON("associated_roles", "AssociatedRoles",
 		"The roles by which the engine uses other services, each with the feature that it is for: "+
 			`[{"RoleArn": "arn:…", "FeatureName": "s3Import"}].`).
