@@ -162,8 +162,11 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		Get:           declare.EC2Filter("instance-id"),
 		Row:           data.fill,
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.Instance, rows []modules.Row) error {
-			return aws.Together(ctx, func(ctx context.Context) error { return roles(ctx, s, rows) },
-				func(ctx context.Context) error { return credits(ctx, s, rows) })
+			// One after the other: both write the rows.
+			if err := roles(ctx, s, rows); err != nil {
+				return err
+			}
+			return credits(ctx, s, rows)
 		},
 		Create: declare.Call((*ec2.Client).RunInstances,
 			declare.With(&ec2.RunInstancesInput{MinCount: awssdk.Int32(1), MaxCount: awssdk.Int32(1)}),
