@@ -317,7 +317,8 @@ func (a *answer) roots() []string {
 		// A server that is not AWS's names some answers after the operation, which none but
 		// an answer to it is.
 		if name, ok := s3Roots[a.op.action]; ok {
-			return []string{name, a.op.action + "Response", a.op.action + "Result"}
+			return []string{name, a.op.action + "Response", a.op.action + "Result",
+				strings.TrimSuffix(a.op.action, "Configuration") + "Response"} // as operations were called before
 		}
 	}
 	return nil // of CloudFront: [answer.payload]
@@ -545,6 +546,7 @@ func (a *answer) checkAlways(m members) *notAnswer {
 	switch {
 	case a.protocol == ec2Query && verb("Describe") && len(m.lists) == 1 && m.lists[0].IsNil():
 		return a.not("it has no list, not even an empty one")
+	case a.operation() == "S3:GetBucketLogging": // which has nothing where nothing is logged (page GetBucketLogging)
 	case verb("Create", "Describe", "Get") && len(m.names) == 1 && len(m.objects) == 1 && m.objects[0].IsNil():
 		return a.not("it has no " + m.names[0])
 	}

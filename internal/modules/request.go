@@ -18,6 +18,9 @@ type ListRequest struct {
 	// settings max_staleness and watched_staleness). Of one that is not, the listing shows
 	// what the listing call itself tells, and the rest is unknown. nil: all are.
 	Due func(object Row) bool
+	// RarelyDue reports whether what seldom changes, and takes calls of its own, is to be read of
+	// an object: as Due, in a time that is many times as long. nil: of all.
+	RarelyDue func(object Row) bool
 	// Postponed reports whether a listing that makes a call for each parent leaves what is
 	// within this one, by the parent's key, to a later listing: parents are due as objects
 	// are. What is within one that is left is unknown (R5). nil: none is left.
@@ -33,6 +36,9 @@ func (r *ListRequest) IsRecorded(object Row) bool { return r.Recorded != nil && 
 
 // IsDue asks Due.
 func (r *ListRequest) IsDue(object Row) bool { return r.Due == nil || r.Due(object) }
+
+// IsRarelyDue asks RarelyDue.
+func (r *ListRequest) IsRarelyDue(object Row) bool { return r.RarelyDue == nil || r.RarelyDue(object) }
 
 // IsPostponed asks Postponed.
 func (r *ListRequest) IsPostponed(parent string) bool {

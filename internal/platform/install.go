@@ -517,12 +517,14 @@ func emptyRows(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
 }
 
 func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module, from int) error {
+	var tables []string
 	for _, t := range modules.Order(m.Tables()) {
 		var exists bool
 		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`,
 			pgx.Identifier{"public", t.Name}.Sanitize()).Scan(&exists); err != nil {
 			return err
 		}
+		tables = append(tables, t.Name)
 		statements := t.UpgradeDDL(from, registry.Table)
 		if !exists { // a table that is new in this version
 			statements = t.DDL(registry.Table)
@@ -542,6 +544,10 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 		if err := exec(ctx, tx, m.Migrations[v]); err != nil {
 			return fmt.Errorf("migration %d: %w", v, err)
 		}
+	}
+	// The next listings read all of every object, for the new columns.
+	if _, err := tx.Exec(ctx, `UPDATE iasql_internal.listing SET rules = '' WHERE table_name = ANY($1)`, tables); err != nil {
+		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, m.Name, m.Version)
 	return err

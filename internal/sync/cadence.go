@@ -165,26 +165,39 @@ func due(l *store.Listing, rules string, limit, rest time.Duration) bool {
 	return l.Age >= max(wait-wait/4*time.Duration(h.Sum32()%16)/16, 2*rest)
 }
 
-// turns returns a function that tells whether it is the turn of a key's object to be read, by a listing
-// that nobody waits for; nil if it is everybody's. The turns are spread evenly over the time
-// within which everything is to be looked at.
-func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) func(key string) bool {
+// rarely is in how many times its staleness what seldom changes of a place's objects is read once.
+const rarely = 24
+
+// turns returns functions that tell whether it is the turn of a key's object to be read, and what seldom changes of it,
+// by a listing that nobody waits for; nil if it is everybody's. The turns are spread evenly over the time within which
+// everything is to be looked at.
+func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) (due, rarelyDue func(key string) bool) {
 	at := place{t.Name, scope}
 	last, known := c.cadence.known[at]
-	if c.cadence.due == nil || len(c.Only) > 0 || len(c.hinted[at]) > 0 || !known || !c.inTurn(at) {
-		return nil
+	if c.cadence.due == nil || len(c.Only) > 0 || len(c.hinted[at]) > 0 || !known || last.Objects <= readAlways ||
+		!last.Complete || last.Age < 0 || last.Rules != c.settings.Version {
+		return nil, nil
 	}
 	limit := c.staleness(at)
-	if !last.Complete || last.Age < 0 || last.Age >= limit || last.Rules != c.settings.Version {
+	if c.inTurn(at) {
+		due = turn(now, last.Age, limit)
+	}
+	return due, turn(now, last.Age, rarely*limit)
+}
+
+// turn returns a function that tells whether the turn of a key's object has come since the last listing, which began
+// so long ago, if each has one within that time; nil if all have had theirs.
+func turn(now time.Time, since, within time.Duration) func(key string) bool {
+	if since >= within {
 		return nil
 	}
-	age := last.Age + min(last.Age/20, 2*time.Second) // it was measured by another clock
-	from := uint64(now.Add(-age).UnixNano()) % uint64(limit)
+	age := since + min(since/20, 2*time.Second) // it was measured by another clock
+	from := uint64(now.Add(-age).UnixNano()) % uint64(within)
 	return func(key string) bool {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(key))
-		turn := h.Sum64() % uint64(limit)
-		return (turn+uint64(limit)-from)%uint64(limit) < uint64(age)
+		turn := h.Sum64() % uint64(within)
+		return (turn+uint64(within)-from)%uint64(within) < uint64(age)
 	}
 }
 

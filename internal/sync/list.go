@@ -317,12 +317,19 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	known := c.known(ctx, t, scope)
 	asked := modules.ListRequest{Scope: scope, Waited: c.waited, Memo: &c.memo, Recorded: known,
 		Selected: within.selected()}
-	if turn := c.turns(t, scope, begun); turn != nil {
-		asked.Due = func(object modules.Row) bool {
+	// A new object is read as a whole.
+	of := func(turn func(key string) bool) func(modules.Row) bool {
+		return func(object modules.Row) bool {
 			key, named := keyOf(t, scope, object)
 			return !named || turn(key) || !known(object)
 		}
-		asked.Postponed = l.later.unless(ctx, turn)
+	}
+	due, rarelyDue := c.turns(t, scope, begun)
+	if due != nil {
+		asked.Due, asked.Postponed = of(due), l.later.unless(ctx, due)
+	}
+	if rarelyDue != nil {
+		asked.RarelyDue = of(rarelyDue)
 	}
 	err = c.Registry.Resource(t.Name).List(ctx, asked, func(page []modules.Observation) error {
 		return l.add(ctx, page, 1000)

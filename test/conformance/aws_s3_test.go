@@ -32,10 +32,45 @@ var awsS3 = Module{
 						allow("s3:PutObject", "arn:aws:s3:::$id/*") + `'`),
 					`'` + allow("s3:PutObject", "arn:aws:s3:::$id/*") + `'`,
 				},
+				{
+					"bucket_encryption", `'{"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms"}}]}'`,
+					`s3api get-bucket-encryption --bucket $id --query ServerSideEncryptionConfiguration.Rules[0].ApplyServerSideEncryptionByDefault.SSEAlgorithm`,
+					"aws:kms",
+					run(`s3api put-bucket-encryption --bucket $id --server-side-encryption-configuration '` + aes + `'`),
+					`'` + aes + `'`,
+				},
+				{
+					"cors_configuration", `'` + corsOf("sql") + `'`, `s3api get-bucket-cors --bucket $id --query CORSRules`, "",
+					run(`s3api put-bucket-cors --bucket $id --cors-configuration '{"CORSRules": ` + corsOf("cli") + `}'`),
+					`'` + corsOf("cli") + `'`,
+				},
+				{
+					"lifecycle_configuration", `'` + expireAfter("30") + `'`,
+					`s3api get-bucket-lifecycle-configuration --bucket $id --query Rules`, "",
+					run(`s3api put-bucket-lifecycle-configuration --bucket $id --lifecycle-configuration '{"Rules": ` +
+						expireAfter("60") + `}'`), `'` + expireAfter("60") + `'`,
+				},
+				{
+					"ownership_controls", `'[{"ObjectOwnership": "ObjectWriter"}]'`,
+					`s3api get-bucket-ownership-controls --bucket $id --query OwnershipControls.Rules`, "",
+					run(`s3api put-bucket-ownership-controls --bucket $id --ownership-controls 'Rules=[{ObjectOwnership=BucketOwnerPreferred}]'`),
+					`'[{"ObjectOwnership": "BucketOwnerPreferred"}]'`,
+				},
+				{
+					"accelerate_configuration", `'Enabled'`,
+					`s3api get-bucket-accelerate-configuration --bucket $id --query Status`, "Enabled",
+					run(`s3api put-bucket-accelerate-configuration --bucket $id --accelerate-configuration Status=Suspended`),
+					`'Suspended'`,
+				},
 				tags(`s3api get-bucket-tagging --bucket $id --query TagSet`,
 					`s3api put-bucket-tagging --bucket $id --tagging TagSet=[{Key=by,Value=cli}]`),
 			},
 			Replace: Replace{Column: "name", SQL: `'bucket-other-$account'`, ID: "bucket-other-$account"},
+			Skip: both(unkept("moto: it does not keep the configuration", "transition_default_minimum_object_size",
+				"analytics_configurations", "metrics_configurations", "intelligent_tiering_configurations"),
+				unkept("moto: it has other rules of what the bucket or the target has to be", "logging_configuration",
+					"notification_configuration", "object_lock_enabled", "object_lock_configuration",
+					"replication_configuration", "inventory_configurations")),
 		},
 		{
 			Name: "public_access_block", Identity: "bucket_name", ID: "site-$n-$account",
@@ -91,6 +126,17 @@ var awsS3 = Module{
 			},
 		},
 	},
+}
+
+// aes encrypts with S3's own keys.
+const aes = `{"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": false}]}`
+
+func corsOf(site string) string {
+	return `[{"AllowedMethods": ["GET"], "AllowedOrigins": ["https://` + site + `.example.com"]}]`
+}
+
+func expireAfter(days string) string {
+	return `[{"ID": "logs", "Status": "Enabled", "Filter": {"Prefix": "logs/"}, "Expiration": {"Days": ` + days + `}}]`
 }
 
 func block(value string) string {

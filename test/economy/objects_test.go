@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/acm"
@@ -55,7 +56,7 @@ func (k kind) count(objects int) int {
 
 // What AWS tells of one object a call is asked once for each, and their tags together.
 // Of a bucket it tells everything by calls of its own (versioning, policy, tags, public
-// access block, website), of a table its time to live besides, of a repository
+// access block, website, and the thirteen configurations, see TestConfigurations), of a table its time to live besides, of a repository
 // its lifecycle policy, its policy and its images.
 func kinds(a testaws.Account, role string) []kind {
 	cfg := a.Config("us-east-1")
@@ -131,7 +132,7 @@ func kinds(a testaws.Account, role string) []kind {
 			}).CreateBucket(ctx, &s3.CreateBucketInput{Bucket: aws.String(fmt.Sprintf("%s-%s", *name(i),
 				strings.ToLower(a.ID)))})
 			return err
-		}, 5, []string{"GET /object-"}},
+		}, 18, []string{"GET /object-"}},
 	}
 }
 
@@ -159,6 +160,53 @@ func populate(t *testing.T, w *harness.World, objects int) []kind {
 		}
 	}
 	return all
+}
+
+// TestConfigurations: what seldom changes of buckets is read by a scheduled cycle of few of them, and of one that
+// somebody asks for of all.
+func TestConfigurations(t *testing.T) {
+	t.Parallel()
+	w, proxy := world(t)
+	const buckets = 50
+	client := s3.NewFromConfig(w.AWS.Config("us-east-1"), func(o *s3.Options) { o.UsePathStyle = true })
+	for i := range buckets {
+		name := fmt.Sprintf("configured-%d-%s", i, strings.ToLower(w.AWS.ID))
+		if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Serve()
+	w.PSQL(`UPDATE iasql_settings SET value = '1 hour' WHERE name = 'sync_interval'`)
+	w.Install([]string{"us-east-1"}, "aws_s3")
+	asked := func(do func()) (all, encryption int) {
+		before := proxy.Counts()
+		do()
+		for action, n := range proxy.Counts() {
+			if strings.HasPrefix(action, "GET /configured-") && !strings.Contains(action, "?location") {
+				all += n - before[action]
+				if strings.Contains(action, "?encryption") {
+					encryption += n - before[action]
+				}
+			}
+		}
+		return all, encryption
+	}
+	if all, encryption := asked(func() { w.PSQL(`SELECT iasql_sync_now()`) }); encryption != buckets {
+		t.Errorf("somebody asks, and %d of %d buckets are asked for their encryption; %d calls", encryption, buckets, all)
+	}
+	w.Admin(`UPDATE iasql_internal.listing SET changed = changed - interval '1 day', tried = tried - interval '11 minutes',
+		listed = listed - interval '11 minutes'`)
+	all, encryption := asked(func() {
+		before := w.Admin(`SELECT last_seen FROM iasql_listings WHERE table_name = 'bucket'`)
+		w.Admin(`SELECT iasql_internal.enqueue_sync()`)
+		w.Eventually(30*time.Second, "a scheduled cycle lists the buckets", func() bool {
+			return w.Admin(`SELECT last_seen FROM iasql_listings WHERE table_name = 'bucket'`) != before
+		})
+	})
+	t.Logf("a scheduled cycle: %.1f calls a bucket", float64(all)/buckets)
+	if all < 2*buckets || all > 8*buckets || encryption > buckets/4 {
+		t.Errorf("a scheduled cycle makes %d calls for %d buckets, %d for their encryption", all, buckets, encryption)
+	}
 }
 
 // What AWS tells of many objects at once is asked for page by page, and what it tells of

@@ -358,7 +358,13 @@ func TestNamedBuckets(t *testing.T) {
 			INSERT INTO bucket (account, region, name) VALUES ('default', 'us-east-1', 'full-bucket');
 			INSERT INTO bucket_object (account, bucket_name, key) VALUES ('default', 'full-bucket', 'a'), ('default', 'full-bucket', 'b');
 		END $$`,
-		`ALTER TABLE bucket DROP COLUMN list_objects`, // as it was in version 3
+		`DO $$ DECLARE name text; BEGIN -- as it was in version 3
+			FOR name IN SELECT attname FROM pg_attribute WHERE attrelid = 'bucket'::regclass AND attnum > 0 AND NOT attisdropped
+				AND attname <> ALL ('{id,account,region,name,versioning_enabled,policy,created_at,tags}') LOOP
+				EXECUTE format('ALTER TABLE bucket DROP COLUMN %I', name);
+			END LOOP;
+		END $$`,
+		`UPDATE iasql_internal.listing SET rules = 'some' WHERE table_name = 'bucket'`,
 		`UPDATE iasql_internal.module SET installed = 3 WHERE name = 'aws_s3'`,
 	} {
 		admin(t, url, statement)
@@ -370,5 +376,8 @@ func TestNamedBuckets(t *testing.T) {
 	}
 	if after := admin(t, url, `SELECT count(*) FROM iasql_audit_log WHERE origin <> 'engine' OR NOT settled`); after != before {
 		t.Errorf("%s changes of users, and before %s", after, before)
+	}
+	if got := admin(t, url, `SELECT count(*)::text FROM iasql_internal.listing WHERE table_name = 'bucket' AND rules = 'some'`); got != "0" {
+		t.Errorf("the next listings of buckets do not read the new columns: %s", got)
 	}
 }

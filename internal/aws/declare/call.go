@@ -60,6 +60,7 @@ type Op struct {
 	answer   string
 	convert  *conversion
 	only     func(modules.Row) bool
+	rarely   bool
 	allowed  bool
 	proves   bool
 	failed   func(ctx context.Context, s *Step, err error) error
@@ -165,6 +166,11 @@ func Expand[X, T any](do func(X) []T) Option {
 // Only has a reading call made for objects of which that holds; of others its
 // columns are unknown.
 func Only(when func(row modules.Row) bool) Option { return func(o *Op) { o.only = when } }
+
+// Rarely says of a reading call that what it tells seldom changes: a listing that nobody waits for makes it of each
+// object once in a time that is many times that within which everything is looked at ([modules.ListRequest]). Until
+// then its columns are unknown to the listing. What an event names, or somebody changes, is read at once.
+func Rarely() Option { return func(o *Op) { o.rarely = true } }
 
 // Proves says of a reading call that what it does not find is the object: that
 // there is none is proven then. Of any other call it may be a part of an object,

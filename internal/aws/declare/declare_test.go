@@ -566,6 +566,43 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// What seldom changes is read of an object whose turn has come, whether or not its table has turns.
+func TestRarely(t *testing.T) {
+	t.Parallel()
+	for what, change := range map[string]func(*Table[Cage]){
+		"in turn": func(*Table[Cage]) {},
+		"each listing": func(t *Table[Cage]) {
+			t.Row = func(context.Context, *Step, *Cage, modules.Row) error { return nil }
+		},
+	} {
+		z := newZoo()
+		z.fill(3)
+		table := z.table()
+		table.Columns[5] = Texts("food", "Food", "What is fed.").Computed().From(Call((*zoo).GetFood, Rarely()))
+		change(&table)
+		r := bind(t, table)
+		due := func(object modules.Row) bool { return object["name"].String() == "c01" }
+		for name, request := range map[string]modules.ListRequest{"": {Scope: here}, "c01": {Scope: here, RarelyDue: due}} {
+			err := awstest.ListAs(t.Context(), r, request, func(rows []modules.Row) error {
+				for _, row := range rows {
+					_, known := row["food"]
+					if want := name == "" || row["name"].String() == name; known != want || row["arn"].IsNull() {
+						t.Errorf("%s: of what is due (%q) got %v", what, name, row)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if rows, err := awstest.Get(t.Context(), r, here, []modules.Row{{"name": modules.Text("c02")}}); err != nil ||
+			len(rows) != 1 || rows[0]["food"].IsNull() {
+			t.Errorf("%s: what is asked for by name: got %v, %v", what, rows, err)
+		}
+	}
+}
+
 // The calls that change a table's objects say which part of them they change.
 func TestEventMappingsOfPortions(t *testing.T) {
 	t.Parallel()

@@ -385,7 +385,7 @@ func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[s
 	}
 	ask := func(ctx context.Context, i int) (err error) {
 		op := r.apart[i].op
-		if told[i] {
+		if told[i] || op.rarely && !s.list.IsRarelyDue(f.row) {
 			return nil
 		}
 		if op.only != nil && !op.only(f.row) || known && r.apart[i].ofTags() || !portion.Has(r.apart[i].ofTags()) {

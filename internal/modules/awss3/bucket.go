@@ -44,7 +44,7 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		Service:    service,
 		PerAccount: true,
 		HasRegion:  true,
-		Columns: []declare.Column{
+		Columns: slices.Concat([]declare.Column{
 			declare.Name("name", "Name", "The bucket's name: 3 to 63 lowercase letters, digits, dots and hyphens, "+
 				"unique among all accounts.").In("Bucket").
 				// Buckets from before 2018 may break today's rules, and must
@@ -61,12 +61,24 @@ func newBucket(c *aws.Clients) *declare.Resource {
 				"Whether the bucket's objects are listed, and have rows in bucket_object. It takes effect with the "+
 					"next full cycle: SELECT iasql_sync_now('bucket_object'). AWS does not know of it.").
 				Default("false").Required().Local().Since(4),
+		}, configurations(), []declare.Column{
 			declare.Time("created_at", "CreationDate",
 				"When it was created, or when AWS last changed it, for AWS moves this date at some changes."),
 			declare.Plain(aws.TagsColumn(),
 				"TagSet").From(tags).As(declare.Codec{Decode: func(member any) (modules.Value, error) {
 				return aws.S3Tags.Value(member.([]s3types.Tag)), nil
 			}}),
+		}),
+		Published: declare.Published{Type: "AWS::S3::Bucket", Since: since,
+			Columns: map[string]string{
+				"BucketName": "name", "PublicAccessBlockConfiguration": "public_access_block",
+				"VersioningConfiguration": "versioning_enabled", "WebsiteConfiguration": "bucket_website",
+			},
+			Without: map[string]string{
+				"AccessControl": "AWS advises against access control lists, and new buckets have none: policy and " +
+					"ownership_controls take their place",
+				"MetadataTableConfiguration": declare.Deprecated,
+			},
 		},
 		// In another region the same name can be used only once it is free.
 		DestroyBeforeCreate: true,
@@ -77,7 +89,10 @@ func newBucket(c *aws.Clients) *declare.Resource {
 				"PutBucketCors", "DeleteBucketCors", "PutBucketLogging", "PutBucketNotification",
 				"PutBucketReplication", "DeleteBucketReplication", "PutBucketOwnershipControls",
 				"DeleteBucketOwnershipControls", "PutBucketRequestPayment", "PutAccelerateConfiguration",
-				"PutObjectLockConfiguration"),
+				"PutObjectLockConfiguration", "PutBucketAnalyticsConfiguration", "DeleteBucketAnalyticsConfiguration",
+				"PutBucketInventoryConfiguration", "DeleteBucketInventoryConfiguration", "PutBucketMetricsConfiguration",
+				"DeleteBucketMetricsConfiguration", "PutBucketIntelligentTieringConfiguration",
+				"DeleteBucketIntelligentTieringConfiguration"),
 		),
 		List: buckets(""),
 		Get:  declare.GetBy(getBuckets),
@@ -104,14 +119,15 @@ func newBucket(c *aws.Clients) *declare.Resource {
 				return nil
 			})),
 		CreateBy: create,
-		Updates: []declare.Update{
+		Updates: slices.Concat([]declare.Update{
 			declare.Put("policy", declare.Call((*s3.Client).PutBucketPolicy),
 				declare.Call((*s3.Client).DeleteBucketPolicy)),
 			declare.Modify(declare.Call((*s3.Client).PutBucketVersioning), "versioning_enabled"),
+		}, configure(), []declare.Update{
 			declare.By(func(ctx context.Context, s *declare.Step) error {
 				return updateTags(ctx, declare.ClientOf[*s3.Client](s), s.Have["name"].Ptr(), s.Want)
 			}, modules.ColumnTags),
-		},
+		}),
 		// A bucket has to be empty: deleting a row deletes no objects.
 		Delete:    declare.Call((*s3.Client).DeleteBucket),
 		HoldsData: true,

@@ -16,7 +16,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_s3",
-		Version:      5,
+		Version:      6,
 		Doc:          "Buckets of the Simple Storage Service (S3), their objects and their websites.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newBucket(c), newPublicAccessBlock(c), newWebsite(c), newObject(c)},

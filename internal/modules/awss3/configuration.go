@@ -1,0 +1,642 @@
+package awss3
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
+	"iasql/internal/modules"
+)
+
+// since is the version of the module that added the columns of a bucket's configurations.
+const since = 6
+
+// newly is what S3 encrypts the objects of a new bucket with (S3 User Guide, "Setting default server-side encryption
+// behavior for Amazon S3 buckets").
+const newly = `{"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}, "BucketKeyEnabled": false}]}`
+
+// configurations are the columns of what is configured of a bucket by calls of its own. Each is a document in the words
+// of the API, which one call sets as a whole. A new bucket has none but what is said to be born with it.
+func configurations() []declare.Column {
+	lock := declare.Call((*s3.Client).GetObjectLockConfiguration,
+		rarely("ObjectLockConfigurationNotFoundError")...)
+	lifecycle := declare.Call((*s3.Client).GetBucketLifecycleConfiguration,
+		rarely("NoSuchLifecycleConfiguration")...)
+	configured := func(name, member, doc string, read *declare.Op) declare.Column {
+		return declare.JSON(name, member, doc).From(read).EmptyIsNull().Born(modules.Null).Since(since)
+	}
+	return []declare.Column{
+		configured("bucket_encryption", "ServerSideEncryptionConfiguration",
+			"How S3 encrypts new objects that are not said to be encrypted otherwise. NULL: as AWS does, with its own "+
+				`keys (AES256). Such as {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": "arn:…"}, "BucketKeyEnabled": true}]}.`,
+			declare.Call((*s3.Client).GetBucketEncryption,
+				rarely("ServerSideEncryptionConfigurationNotFoundError")...)).
+			OptionalComputed().Same(sameEncryption).Born(born(newly)),
+		configured("cors_configuration", "CORSRules",
+			"Which pages of other sites may read the bucket from a browser: an array of rules (CORS).",
+			declare.Call((*s3.Client).GetBucketCors, rarely("NoSuchCORSConfiguration")...)).
+			In("CORSConfiguration.CORSRules").Same(sameRules[s3types.CORSRule](true, nil)),
+		configured("lifecycle_configuration", "Rules",
+			`When objects expire or move to another storage class: an array of rules, such as [{"ID": "logs", "Status": "Enabled", "Filter": {"Prefix": "logs/"}, "Expiration": {"Days": 30}}].`,
+			lifecycle).As(structure[[]s3types.LifecycleRule](nil)).Same(sameRules[s3types.LifecycleRule](false, nil)),
+		declare.Text("transition_default_minimum_object_size", "TransitionDefaultMinimumObjectSize",
+			"From which size on lifecycle_configuration moves objects: all_storage_classes_128K, which is AWS's default, "+
+				"or varies_by_storage_class. There is none without a lifecycle_configuration.").
+			OneOf(declare.Values(s3types.TransitionDefaultMinimumObjectSize("").Values())...).
+			OptionalComputed().From(lifecycle).Born(modules.Null).Since(since),
+		configured("logging_configuration", "LoggingEnabled",
+			`To which bucket S3 logs the requests for this one: {"TargetBucket": "logs", "TargetPrefix": "site/"}.`,
+			declare.Call((*s3.Client).GetBucketLogging, rarely()...)).As(structure(func(l *s3types.LoggingEnabled) {
+			if l.TargetPrefix == nil {
+				l.TargetPrefix = awssdk.String("") // which AWS requires
+			}
+		})).
+			In("BucketLoggingStatus.LoggingEnabled").Same(same[s3types.LoggingEnabled](nil)),
+		configured("notification_configuration", "NotificationConfiguration",
+			`What is told of events: {"QueueConfigurations": [{"QueueArn": "arn:…", "Events": ["s3:ObjectCreated:*"]}]}, TopicConfigurations, LambdaFunctionConfigurations, and "EventBridgeConfiguration": {} for EventBridge.`,
+			notifications()).As(structure[s3types.NotificationConfiguration](nil)).Same(sameNotifications),
+		configured("ownership_controls", "OwnershipControls.Rules",
+			`Who owns objects that others upload: [{"ObjectOwnership": "BucketOwnerEnforced"}], as of new buckets, in which no access control lists count, BucketOwnerPreferred or ObjectWriter.`,
+			declare.Call((*s3.Client).GetBucketOwnershipControls, rarely("OwnershipControlsNotFoundError")...)).
+			OptionalComputed().Born(born(`[{"ObjectOwnership": "BucketOwnerEnforced"}]`)),
+		declare.Bool("object_lock_enabled", "ObjectLockConfiguration.ObjectLockEnabled",
+			"Whether versions of objects can be locked. Needs versioning_enabled. It cannot be turned off.").
+			As(declare.Is("Enabled")).In("ObjectLockEnabledForBucket").OptionalComputed().Absent(modules.Bool(false)).
+			From(lock).Born(modules.Bool(false)).Since(since),
+		configured("object_lock_configuration", "ObjectLockConfiguration.Rule",
+			`For how long new objects are locked by default: {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 7}}. Needs object_lock_enabled.`,
+			lock).Same(same[s3types.ObjectLockRule](nil)),
+		configured("replication_configuration", "ReplicationConfiguration",
+			`Where objects are copied to, and by which role: {"Role": "arn:…", "Rules": […]}. Needs versioning_enabled.`,
+			declare.Call((*s3.Client).GetBucketReplication, rarely("ReplicationConfigurationNotFoundError")...)).As(structure(func(c *s3types.ReplicationConfiguration) {
+			for i := range c.Rules {
+				if c.Rules[i].Filter == nil && c.Rules[i].Prefix == nil {
+					c.Rules[i].Filter = &s3types.ReplicationRuleFilter{Prefix: awssdk.String("")} // all objects
+				}
+			}
+		})).Same(sameReplication),
+		declare.Text("accelerate_configuration", "Status",
+			"Enabled: objects can be moved by way of CloudFront's locations (Transfer Acceleration). Suspended, as of "+
+				"new buckets: they cannot.").
+			In("AccelerateConfiguration.Status").OneOf("Enabled", "Suspended").OptionalComputed().
+			Absent(modules.Text("Suspended")).Born(modules.Text("Suspended")).
+			// which not every region has
+			From(declare.Call((*s3.Client).GetBucketAccelerateConfiguration,
+				rarely("MethodNotAllowed", "UnsupportedArgument")...)).Since(since),
+		configured("analytics_configurations", "AnalyticsConfigurationList",
+			`Of which objects S3 analyzes the accesses, by Id: [{"Id": "all", "StorageClassAnalysis": {}}].`,
+			declare.Call((*s3.Client).ListBucketAnalyticsConfigurations, rarely()...)).
+			As(converted(analyticsOf)).Unordered().Same(sameRules[analytics](false, nil)),
+		configured("inventory_configurations", "InventoryConfigurationList",
+			"Which lists of objects S3 writes, and to where, by Id.",
+			declare.Call((*s3.Client).ListBucketInventoryConfigurations, rarely()...)).Unordered().
+			Same(sameRules[s3types.InventoryConfiguration](false, nil)),
+		configured("metrics_configurations", "MetricsConfigurationList",
+			`For which objects CloudWatch has metrics of requests, by Id: [{"Id": "all"}].`,
+			declare.Call((*s3.Client).ListBucketMetricsConfigurations, rarely()...)).
+			As(converted(metricsOf)).Unordered().Same(sameRules[metrics](false, nil)),
+		configured("intelligent_tiering_configurations", "IntelligentTieringConfigurationList",
+			"Which objects of the class INTELLIGENT_TIERING are archived, and when, by Id.",
+			declare.Call((*s3.Client).ListBucketIntelligentTieringConfigurations, rarely()...)).Unordered().
+			Same(sameRules[s3types.IntelligentTieringConfiguration](false, nil)),
+	}
+}
+
+// rarely are the options of a call that reads a configuration: which errors say that there is none of it. Most buckets
+// are configured once, and each configuration takes a call for each bucket.
+func rarely(none ...string) []declare.Option {
+	return []declare.Option{declare.None(none...), declare.IfAllowed(), declare.Rarely()}
+}
+
+// born is a document of a new bucket.
+func born(text string) modules.Value {
+	v, err := modules.JSONText(text)
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	return v
+}
+
+// notified is what a bucket tells of events, in the shape in which it is set.
+type notified struct {
+	NotificationConfiguration *s3types.NotificationConfiguration
+}
+
+func notifications() *declare.Op {
+	return declare.Call(func(client *s3.Client, ctx context.Context, in *s3.GetBucketNotificationConfigurationInput,
+		options ...func(*s3.Options)) (*notified, error) {
+		out, err := client.GetBucketNotificationConfiguration(ctx, in, options...)
+		if err != nil {
+			return nil, err
+		}
+		return &notified{&s3types.NotificationConfiguration{
+			EventBridgeConfiguration:     out.EventBridgeConfiguration,
+			LambdaFunctionConfigurations: out.LambdaFunctionConfigurations,
+			QueueConfigurations:          out.QueueConfigurations,
+			TopicConfigurations:          out.TopicConfigurations,
+		}}, nil
+	}, rarely()...)
+}
+
+// configure are the updates of those columns.
+func configure() []declare.Update {
+	return []declare.Update{
+		declare.Put("bucket_encryption", declare.Call((*s3.Client).PutBucketEncryption),
+			declare.Call((*s3.Client).DeleteBucketEncryption)),
+		declare.Put("cors_configuration", declare.Call((*s3.Client).PutBucketCors),
+			declare.Call((*s3.Client).DeleteBucketCors)),
+		declare.By(changeLifecycle, "lifecycle_configuration", "transition_default_minimum_object_size"),
+		declare.Put("logging_configuration", declare.Call((*s3.Client).PutBucketLogging),
+			declare.Call((*s3.Client).PutBucketLogging,
+				declare.With(&s3.PutBucketLoggingInput{BucketLoggingStatus: &s3types.BucketLoggingStatus{}}))),
+		declare.Put("notification_configuration", declare.Call((*s3.Client).PutBucketNotificationConfiguration),
+			declare.Call((*s3.Client).PutBucketNotificationConfiguration,
+				declare.With(&s3.PutBucketNotificationConfigurationInput{
+					NotificationConfiguration: &s3types.NotificationConfiguration{}}))),
+		declare.Put("ownership_controls", declare.Call((*s3.Client).PutBucketOwnershipControls),
+			declare.Call((*s3.Client).DeleteBucketOwnershipControls)),
+		declare.By(changeLock, "object_lock_enabled", "object_lock_configuration"),
+		declare.Put("replication_configuration", declare.Call((*s3.Client).PutBucketReplication),
+			declare.Call((*s3.Client).DeleteBucketReplication)),
+		declare.Modify(declare.Call((*s3.Client).PutBucketAccelerateConfiguration), "accelerate_configuration"),
+		eachByID("analytics_configurations", func(c analytics) *string { return c.Id },
+			func(ctx context.Context, client *s3.Client, bucket *string, c analytics) error {
+				_, err := client.PutBucketAnalyticsConfiguration(ctx, &s3.PutBucketAnalyticsConfigurationInput{
+					Bucket: bucket, Id: c.Id, AnalyticsConfiguration: c.configuration()})
+				return err
+			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
+				_, err := client.DeleteBucketAnalyticsConfiguration(ctx,
+					&s3.DeleteBucketAnalyticsConfigurationInput{Bucket: bucket, Id: id})
+				return err
+			}),
+		eachByID("inventory_configurations", func(c s3types.InventoryConfiguration) *string { return c.Id },
+			func(ctx context.Context, client *s3.Client, bucket *string, c s3types.InventoryConfiguration) error {
+				_, err := client.PutBucketInventoryConfiguration(ctx, &s3.PutBucketInventoryConfigurationInput{
+					Bucket: bucket, Id: c.Id, InventoryConfiguration: &c})
+				return err
+			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
+				_, err := client.DeleteBucketInventoryConfiguration(ctx,
+					&s3.DeleteBucketInventoryConfigurationInput{Bucket: bucket, Id: id})
+				return err
+			}),
+		eachByID("metrics_configurations", func(c metrics) *string { return c.Id },
+			func(ctx context.Context, client *s3.Client, bucket *string, c metrics) error {
+				_, err := client.PutBucketMetricsConfiguration(ctx, &s3.PutBucketMetricsConfigurationInput{
+					Bucket: bucket, Id: c.Id, MetricsConfiguration: c.configuration()})
+				return err
+			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
+				_, err := client.DeleteBucketMetricsConfiguration(ctx,
+					&s3.DeleteBucketMetricsConfigurationInput{Bucket: bucket, Id: id})
+				return err
+			}),
+		eachByID("intelligent_tiering_configurations",
+			func(c s3types.IntelligentTieringConfiguration) *string { return c.Id },
+			func(ctx context.Context, client *s3.Client, bucket *string,
+				c s3types.IntelligentTieringConfiguration) error {
+				_, err := client.PutBucketIntelligentTieringConfiguration(ctx,
+					&s3.PutBucketIntelligentTieringConfigurationInput{
+						Bucket: bucket, Id: c.Id, IntelligentTieringConfiguration: &c})
+				return err
+			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
+				_, err := client.DeleteBucketIntelligentTieringConfiguration(ctx,
+					&s3.DeleteBucketIntelligentTieringConfigurationInput{Bucket: bucket, Id: id})
+				return err
+			}),
+	}
+}
+
+// changeLifecycle sets the rules and, with them, from which size on they move objects: a call that leaves that out
+// makes it AWS's default.
+func changeLifecycle(ctx context.Context, s *declare.Step) error {
+	client, bucket := declare.ClientOf[*s3.Client](s), s.Have["name"].Ptr()
+	wanted := func(column string) modules.Value {
+		if v, known := s.Have[column]; known && !s.Changes(column) {
+			return v
+		}
+		return s.Want[column]
+	}
+	var rules []s3types.LifecycleRule
+	if err := aws.ParseDocument("lifecycle_configuration", wanted("lifecycle_configuration"), &rules); err != nil {
+		return err
+	}
+	if len(rules) == 0 {
+		if !s.Changes("lifecycle_configuration") {
+			return &modules.Error{Class: modules.Invalid, Code: "NoSuchLifecycleConfiguration",
+				Message: "transition_default_minimum_object_size: the bucket has no lifecycle_configuration"}
+		}
+		_, err := client.DeleteBucketLifecycle(ctx, &s3.DeleteBucketLifecycleInput{Bucket: bucket})
+		return aws.IfExists(err)
+	}
+	for i := range rules {
+		if rules[i].Filter == nil && rules[i].Prefix == nil {
+			rules[i].Filter = &s3types.LifecycleRuleFilter{} // of all objects
+		}
+	}
+	size := wanted("transition_default_minimum_object_size")
+	if size.IsNull() {
+		size = s.Have["transition_default_minimum_object_size"]
+	}
+	_, err := client.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{
+		Bucket: bucket, LifecycleConfiguration: &s3types.BucketLifecycleConfiguration{Rules: rules},
+		TransitionDefaultMinimumObjectSize: s3types.TransitionDefaultMinimumObjectSize(size.String()),
+	})
+	return err
+}
+
+// changeLock turns locks on, and sets or removes the default.
+func changeLock(ctx context.Context, s *declare.Step) error {
+	enabled := s.Want["object_lock_enabled"]
+	if enabled.IsNull() {
+		enabled = s.Have["object_lock_enabled"]
+	}
+	if s.Have["object_lock_enabled"].Bool() && !enabled.Bool() {
+		return &modules.Error{Class: modules.Invalid, Code: "InvalidBucketState",
+			Message: "object_lock_enabled: AWS does not turn it off (page PutObjectLockConfiguration)"}
+	}
+	var rule *s3types.ObjectLockRule
+	if v := s.Want["object_lock_configuration"]; !v.IsNull() {
+		rule = &s3types.ObjectLockRule{}
+		if err := aws.ParseDocument("object_lock_configuration", v, rule); err != nil {
+			return err
+		}
+	}
+	if !enabled.Bool() && rule == nil {
+		return nil
+	}
+	_, err := declare.ClientOf[*s3.Client](s).PutObjectLockConfiguration(ctx, &s3.PutObjectLockConfigurationInput{
+		Bucket: s.Have["name"].Ptr(), ObjectLockConfiguration: &s3types.ObjectLockConfiguration{
+			ObjectLockEnabled: s3types.ObjectLockEnabledEnabled, Rule: rule},
+	})
+	return err
+}
+
+// eachByID changes a list of configurations that have an Id: it sets those that are new or differ, and removes those
+// that are not wanted any more.
+func eachByID[C any](column string, id func(C) *string,
+	put func(ctx context.Context, client *s3.Client, bucket *string, c C) error,
+	remove func(ctx context.Context, client *s3.Client, bucket, id *string) error) declare.Update {
+	return declare.By(func(ctx context.Context, s *declare.Step) error {
+		var have, want []C
+		if err := aws.ParseDocument(column, s.Have[column], &have); err != nil {
+			return err
+		}
+		if err := aws.ParseDocument(column, s.Want[column], &want); err != nil {
+			return err
+		}
+		client, bucket := declare.ClientOf[*s3.Client](s), s.Have["name"].Ptr()
+		left := map[string]any{}
+		for _, c := range have {
+			left[awssdk.ToString(id(c))] = plain(c)
+		}
+		for _, c := range want {
+			name := awssdk.ToString(id(c))
+			had, there := left[name]
+			delete(left, name)
+			if there && reflect.DeepEqual(had, plain(c)) {
+				continue
+			}
+			if err := put(ctx, client, bucket, c); err != nil {
+				return err
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(left)) {
+			if err := aws.IfExists(remove(ctx, client, bucket, &name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, column)
+}
+
+// analytics and metrics are configurations whose filters the SDK has as one of several types.
+type (
+	analytics struct {
+		Id                   *string
+		StorageClassAnalysis *s3types.StorageClassAnalysis `json:",omitempty"`
+		Filter               *analyzed                     `json:",omitempty"`
+	}
+	analyzed struct {
+		And    *s3types.AnalyticsAndOperator `json:",omitempty"`
+		Prefix *string                       `json:",omitempty"`
+		Tag    *s3types.Tag                  `json:",omitempty"`
+	}
+	metrics struct {
+		Id     *string
+		Filter *measured `json:",omitempty"`
+	}
+	measured struct {
+		AccessPointArn *string                     `json:",omitempty"`
+		And            *s3types.MetricsAndOperator `json:",omitempty"`
+		Prefix         *string                     `json:",omitempty"`
+		Tag            *s3types.Tag                `json:",omitempty"`
+	}
+)
+
+func (c analytics) configuration() *s3types.AnalyticsConfiguration {
+	out := &s3types.AnalyticsConfiguration{Id: c.Id, StorageClassAnalysis: c.StorageClassAnalysis}
+	if out.StorageClassAnalysis == nil {
+		out.StorageClassAnalysis = &s3types.StorageClassAnalysis{} // which AWS requires
+	}
+	switch f := c.Filter; {
+	case f == nil:
+	case f.And != nil:
+		out.Filter = &s3types.AnalyticsFilterMemberAnd{Value: *f.And}
+	case f.Tag != nil:
+		out.Filter = &s3types.AnalyticsFilterMemberTag{Value: *f.Tag}
+	case f.Prefix != nil:
+		out.Filter = &s3types.AnalyticsFilterMemberPrefix{Value: *f.Prefix}
+	}
+	return out
+}
+
+func analyticsOf(c s3types.AnalyticsConfiguration) analytics {
+	out := analytics{Id: c.Id, StorageClassAnalysis: c.StorageClassAnalysis}
+	switch f := c.Filter.(type) {
+	case *s3types.AnalyticsFilterMemberAnd:
+		out.Filter = &analyzed{And: &f.Value}
+	case *s3types.AnalyticsFilterMemberTag:
+		out.Filter = &analyzed{Tag: &f.Value}
+	case *s3types.AnalyticsFilterMemberPrefix:
+		out.Filter = &analyzed{Prefix: &f.Value}
+	}
+	return out
+}
+
+func (c metrics) configuration() *s3types.MetricsConfiguration {
+	out := &s3types.MetricsConfiguration{Id: c.Id}
+	switch f := c.Filter; {
+	case f == nil:
+	case f.And != nil:
+		out.Filter = &s3types.MetricsFilterMemberAnd{Value: *f.And}
+	case f.Tag != nil:
+		out.Filter = &s3types.MetricsFilterMemberTag{Value: *f.Tag}
+	case f.AccessPointArn != nil:
+		out.Filter = &s3types.MetricsFilterMemberAccessPointArn{Value: *f.AccessPointArn}
+	case f.Prefix != nil:
+		out.Filter = &s3types.MetricsFilterMemberPrefix{Value: *f.Prefix}
+	}
+	return out
+}
+
+func metricsOf(c s3types.MetricsConfiguration) metrics {
+	out := metrics{Id: c.Id}
+	switch f := c.Filter.(type) {
+	case *s3types.MetricsFilterMemberAnd:
+		out.Filter = &measured{And: &f.Value}
+	case *s3types.MetricsFilterMemberTag:
+		out.Filter = &measured{Tag: &f.Value}
+	case *s3types.MetricsFilterMemberAccessPointArn:
+		out.Filter = &measured{AccessPointArn: &f.Value}
+	case *s3types.MetricsFilterMemberPrefix:
+		out.Filter = &measured{Prefix: &f.Value}
+	}
+	return out
+}
+
+// converted reads a list of the SDK's structures as the column has them.
+func converted[S, C any](of func(S) C) declare.Codec {
+	return declare.Codec{Decode: func(member any) (modules.Value, error) {
+		var list []C
+		for _, c := range member.([]S) {
+			list = append(list, of(c))
+		}
+		return asDocument(list)
+	}}
+}
+
+// structure are documents in which an empty object says something: that there is one.
+func structure[T any](fill func(*T)) declare.Codec {
+	return declare.Codec{
+		Decode: func(member any) (modules.Value, error) { return asDocument(member) },
+		Encode: func(v modules.Value) (any, error) {
+			var t T
+			err := aws.ParseDocument("", v, &t)
+			if fill != nil {
+				fill(&t)
+			}
+			return t, err
+		},
+	}
+}
+
+// asDocument returns a structure of the SDK's as JSON, without what is not there.
+func asDocument(v any) (modules.Value, error) {
+	members, err := parsed(v)
+	if err != nil {
+		return modules.Null, err
+	}
+	members = there(members)
+	switch m := members.(type) {
+	case nil:
+		return modules.Null, nil
+	case []any:
+		if len(m) == 0 {
+			return modules.Null, nil
+		}
+	case map[string]any:
+		if len(m) == 0 {
+			return modules.Null, nil
+		}
+	}
+	return modules.JSON(members)
+}
+
+func parsed(v any) (members any, err error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return members, json.Unmarshal(text, &members)
+}
+
+// there leaves out of JSON what is null or an empty text.
+func there(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = there(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = there(v[name])
+		}
+		maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil || member == "" })
+	}
+	return v
+}
+
+// plain returns what a structure of the SDK's says: without what is false, zero or empty, and with lists sorted, of
+// which the order means nothing.
+func plain(v any) any {
+	members, err := parsed(v)
+	if err != nil {
+		return nil
+	}
+	var bare func(v any) any
+	bare = func(v any) any {
+		switch v := v.(type) {
+		case []any:
+			for i := range v {
+				v[i] = bare(v[i])
+			}
+			slices.SortFunc(v, func(a, b any) int {
+				x, _ := json.Marshal(a)
+				y, _ := json.Marshal(b)
+				return cmp.Compare(string(x), string(y))
+			})
+			if len(v) == 0 {
+				return nil
+			}
+			return v
+		case map[string]any:
+			for name := range v {
+				v[name] = bare(v[name])
+			}
+			maps.DeleteFunc(v, func(_ string, member any) bool { return member == nil })
+			if len(v) == 0 {
+				return nil
+			}
+			return v
+		case string:
+			if v == "" {
+				return nil
+			}
+		case bool:
+			if !v {
+				return nil
+			}
+		case float64:
+			if v == 0 {
+				return nil
+			}
+		}
+		return v
+	}
+	return bare(members)
+}
+
+// same tells whether two documents are the same structure; fill adds what AWS fills in.
+func same[T any](fill func(*T)) func(a, b string) bool {
+	return func(a, b string) bool {
+		var x, y T
+		if aws.ParseDocument("", modules.Text(a), &x) != nil || aws.ParseDocument("", modules.Text(b), &y) != nil {
+			return a == b
+		}
+		if fill != nil {
+			fill(&x)
+			fill(&y)
+		}
+		return reflect.DeepEqual(plain(x), plain(y))
+	}
+}
+
+// sameRules tells whether two lists have the same rules. Where one does not say what a rule is called, AWS has given it
+// a name. In order means that the first rule which fits counts.
+func sameRules[T any](inOrder bool, fill func(*T)) func(a, b string) bool {
+	return func(a, b string) bool {
+		var x, y []T
+		if aws.ParseDocument("", modules.Text(a), &x) != nil || aws.ParseDocument("", modules.Text(b), &y) != nil {
+			return a == b
+		}
+		return match(x, y, inOrder, fill)
+	}
+}
+
+func match[T any](x, y []T, inOrder bool, fill func(*T)) bool {
+	rule := func(t T) (id, content any) {
+		if fill != nil {
+			fill(&t)
+		}
+		members, _ := plain(t).(map[string]any)
+		for _, name := range []string{"ID", "Id"} {
+			if has, there := members[name]; there {
+				id = has
+				delete(members, name)
+			}
+		}
+		return id, members
+	}
+	left := slices.Clone(y)
+	for _, t := range x {
+		id, content := rule(t)
+		at := slices.IndexFunc(left, func(other T) bool {
+			otherID, otherContent := rule(other)
+			return (id == otherID || id == nil || otherID == nil) && reflect.DeepEqual(content, otherContent)
+		})
+		if at < 0 || inOrder && at > 0 {
+			return false
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	return len(left) == 0
+}
+
+// sameEncryption: the key's ARN, and which kinds of encryption are refused, AWS fills in.
+func sameEncryption(a, b string) bool {
+	var x, y s3types.ServerSideEncryptionConfiguration
+	if aws.ParseDocument("", modules.Text(a), &x) != nil || aws.ParseDocument("", modules.Text(b), &y) != nil ||
+		len(x.Rules) != len(y.Rules) {
+		return a == b
+	}
+	for i := range x.Rules {
+		one, other := &x.Rules[i], &y.Rules[i]
+		if one.BlockedEncryptionTypes == nil || other.BlockedEncryptionTypes == nil {
+			one.BlockedEncryptionTypes, other.BlockedEncryptionTypes = nil, nil
+		}
+		if m, n := one.ApplyServerSideEncryptionByDefault, other.ApplyServerSideEncryptionByDefault; m != nil &&
+			n != nil && declare.SameKey(awssdk.ToString(m.KMSMasterKeyID), awssdk.ToString(n.KMSMasterKeyID)) {
+			m.KMSMasterKeyID, n.KMSMasterKeyID = nil, nil
+		}
+	}
+	return reflect.DeepEqual(plain(x), plain(y))
+}
+
+// sameReplication: AWS names rules and, where a rule does not say so, copies no deletions.
+func sameReplication(a, b string) bool {
+	var x, y s3types.ReplicationConfiguration
+	if aws.ParseDocument("", modules.Text(a), &x) != nil || aws.ParseDocument("", modules.Text(b), &y) != nil {
+		return a == b
+	}
+	return awssdk.ToString(x.Role) == awssdk.ToString(y.Role) &&
+		match(x.Rules, y.Rules, false, func(rule *s3types.ReplicationRule) {
+			if rule.DeleteMarkerReplication == nil {
+				rule.DeleteMarkerReplication = &s3types.DeleteMarkerReplication{
+					Status: s3types.DeleteMarkerReplicationStatusDisabled}
+			}
+		})
+}
+
+// sameNotifications: AWS gives each an id, and writes the names of filters with a capital.
+func sameNotifications(a, b string) bool {
+	var x, y s3types.NotificationConfiguration
+	if aws.ParseDocument("", modules.Text(a), &x) != nil || aws.ParseDocument("", modules.Text(b), &y) != nil {
+		return a == b
+	}
+	lower := func(f *s3types.NotificationConfigurationFilter) *s3types.NotificationConfigurationFilter {
+		if f == nil || f.Key == nil {
+			return nil
+		}
+		rules := slices.Clone(f.Key.FilterRules)
+		for i := range rules {
+			rules[i].Name = s3types.FilterRuleName(strings.ToLower(string(rules[i].Name)))
+		}
+		return &s3types.NotificationConfigurationFilter{Key: &s3types.S3KeyFilter{FilterRules: rules}}
+	}
+	return (x.EventBridgeConfiguration == nil) == (y.EventBridgeConfiguration == nil) &&
+		match(x.QueueConfigurations, y.QueueConfigurations, false,
+			func(c *s3types.QueueConfiguration) { c.Filter = lower(c.Filter) }) &&
+		match(x.TopicConfigurations, y.TopicConfigurations, false,
+			func(c *s3types.TopicConfiguration) { c.Filter = lower(c.Filter) }) &&
+		match(x.LambdaFunctionConfigurations, y.LambdaFunctionConfigurations, false,
+			func(c *s3types.LambdaFunctionConfiguration) { c.Filter = lower(c.Filter) })
+}
