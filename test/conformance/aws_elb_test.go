@@ -118,7 +118,8 @@ var awsELB = Module{
 			},
 			Skip: both(map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep " +
 				"CustomerOwnedIpv4Pool"}, unkept("moto: it keeps neither", "ipv4_ipam_pool_id",
-				"enforce_security_group_inbound_rules_on_private_link_traffic")),
+				"enforce_security_group_inbound_rules_on_private_link_traffic"),
+				unkept("moto: no ModifyCapacityReservation", "minimum_load_balancer_capacity")),
 			Apart: []Apart{{
 				With: `attributes = NULL`,
 				Set: []Change{
@@ -164,6 +165,12 @@ var awsELB = Module{
 			Delete: run(`elbv2 delete-listener --listener-arn $id`),
 			Change: []Change{
 				elbTags,
+				{
+					"attributes", `'{"routing.http.response.server.enabled": "false"}'`,
+					`elbv2 describe-listener-attributes --listener-arn $id --query Attributes[?Key==\'routing.http.response.server.enabled\']|[0].Value`, "false",
+					run(`elbv2 modify-listener-attributes --listener-arn $id --attributes Key=routing.http.response.server.enabled,Value=true`),
+					`attributes || '{"routing.http.response.server.enabled": "true"}'`,
+				},
 				listenerSetting("port", `5001`, "Port", "", `6001`),
 				listenerSetting("protocol", `'HTTPS'`, "Protocol", "", `'HTTPS'`),
 				listenerSetting("target_group_id", `(SELECT id FROM target_group WHERE target_group_name = 'two')`,

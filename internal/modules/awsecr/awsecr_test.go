@@ -172,10 +172,22 @@ func TestPublicRepositoryLifecycle(t *testing.T) {
 			"usage_text":        {modules.Text("Run it well."), modules.Null},
 			"architectures":     {modules.Strings([]string{"ARM"}), modules.Null},
 			"operating_systems": {modules.Strings([]string{"Linux", "Windows"}), modules.Null},
+			"policy":            {pulls(t, "one"), pulls(t, "two"), modules.Null},
 			"tags":              {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
 		},
 		Calls: map[string]int{"tags": 2},
 	})
+}
+
+// pulls is a policy.
+func pulls(t *testing.T, sid string) modules.Value {
+	t.Helper()
+	v, err := modules.JSONText(`{"Version":"2012-10-17","Statement":[{"Sid":"` + sid +
+		`","Effect":"Allow","Principal":"*","Action":"ecr-public:BatchCheckLayerAvailability"}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func TestPublicImages(t *testing.T) {

@@ -28,6 +28,7 @@ type storedRepository struct {
 	catalog map[string]any // nil until some is put
 	tags    map[string]string
 	images  map[string]string // tags, by digest
+	policy  string
 }
 
 type publicTag struct{ Key, Value string }
@@ -37,6 +38,7 @@ type publicRequest struct {
 	RepositoryName  string
 	RepositoryNames []string
 	CatalogData     map[string]any
+	PolicyText      string
 	ResourceArn     string
 	Tags            []publicTag
 	TagKeys         []string
@@ -114,6 +116,17 @@ func (r *publicRegistry) answer(operation string, in publicRequest) (out map[str
 		}
 		maps.Copy(repository.catalog, in.CatalogData) // what is left out stays: the reference does not say that it goes
 		return map[string]any{"catalogData": repository.catalog}, ""
+	case "GetRepositoryPolicy":
+		if repository.policy == "" {
+			return nil, "RepositoryPolicyNotFoundException"
+		}
+		return map[string]any{"repositoryName": name, "policyText": repository.policy}, ""
+	case "SetRepositoryPolicy":
+		repository.policy = in.PolicyText
+		return map[string]any{"repositoryName": name, "policyText": repository.policy}, ""
+	case "DeleteRepositoryPolicy":
+		repository.policy = ""
+		return map[string]any{"repositoryName": name}, ""
 	case "ListTagsForResource":
 		tags := []publicTag{}
 		for key, value := range repository.tags {

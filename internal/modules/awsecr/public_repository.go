@@ -87,6 +87,10 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 				"What its images run on. The gallery knows ARM, ARM 64, x86 and x86-64."),
 			list("operating_systems", "OperatingSystems",
 				"The operating systems that its images are for. The gallery knows Linux and Windows."),
+			declare.Policy("PolicyText", "Who besides the account may do what with it: a policy document. NULL: nobody.").
+				Born(modules.Null).Since(2).
+				From(declare.Call((*ecrpublic.Client).GetRepositoryPolicy, declare.IfAllowed(), declare.Rarely(),
+					declare.None("RepositoryPolicyNotFoundException"))),
 			declare.ARN("repository_arn", "RepositoryArn"),
 			declare.Text("registry_id", "RegistryId",
 				"The twelve digits of the account whose registry it is in.").Computed(),
@@ -98,15 +102,16 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 				(*ecrpublic.Client).UntagResource).From(declare.Call((*ecrpublic.Client).ListTagsForResource)),
 		},
 		Published: declare.Published{Type: "AWS::ECR::PublicRepository", Since: 2,
-			Columns: map[string]string{"RepositoryCatalogData": "description"},
-			Without: map[string]string{"RepositoryPolicyText": "reading it takes a call more for each repository"},
+			Columns: map[string]string{"RepositoryCatalogData": "description", "RepositoryPolicyText": "policy"},
 		},
 		DestroyBeforeCreate: true,
 
-		List:      publicRepositories(),
-		Get:       declare.Named("RepositoryNames", mostNames),
-		Create:    declare.Call((*ecrpublic.Client).CreateRepository),
-		Updates:   []declare.Update{declare.Replace(declare.Call((*ecrpublic.Client).PutRepositoryCatalogData))},
+		List:   publicRepositories(),
+		Get:    declare.Named("RepositoryNames", mostNames),
+		Create: declare.Call((*ecrpublic.Client).CreateRepository),
+		Updates: []declare.Update{declare.Replace(declare.Call((*ecrpublic.Client).PutRepositoryCatalogData)),
+			declare.Put("policy", declare.Call((*ecrpublic.Client).SetRepositoryPolicy),
+				declare.Call((*ecrpublic.Client).DeleteRepositoryPolicy))},
 		Delete:    declare.Call((*ecrpublic.Client).DeleteRepository),
 		HoldsData: true,
 	})

@@ -1,6 +1,10 @@
 package awselb
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"testing"
@@ -104,9 +108,10 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 					})},
 					"tags": tags,
 				},
-				// moto keeps neither.
-				Elsewhere: []string{"enforce_security_group_inbound_rules_on_private_link_traffic", "ipv4_ipam_pool_id"},
-				Calls:     map[string]int{"tags": 2},
+				// moto keeps neither. It has no ModifyCapacityReservation: see TestCapacity.
+				Elsewhere: []string{"enforce_security_group_inbound_rules_on_private_link_traffic", "ipv4_ipam_pool_id",
+					"minimum_load_balancer_capacity"},
+				Calls: map[string]int{"tags": 2},
 			})
 		})
 	}
@@ -236,7 +241,9 @@ func TestListenerLifecycle(t *testing.T) {
 		Changes: map[string][]modules.Value{
 			"port":            {modules.Int(8080)},
 			"target_group_id": {two["target_group_arn"]},
-			"tags":            tags,
+			"attributes": {modules.StringMap(map[string]string{
+				"routing.http.response.server.enabled": "false"})},
+			"tags": tags,
 		},
 		Elsewhere: []string{"protocol", "action_type", "default_actions", "ssl_policy", "certificate_id",
 			"alpn_policy"},
@@ -366,5 +373,53 @@ func TestAttributes(t *testing.T) {
 	keys, _ := changes(all, modules.StringMap(map[string]string{"b": "3", "a": "1", "0": "x"}))
 	if !slices.Equal(keys, []string{"0", "b"}) {
 		t.Errorf("changes %v", keys)
+	}
+}
+
+// TestCapacity: what is kept ready is set, and given back; a gateway load balancer has none.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	var got []url.Values
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		switch arn := r.Form.Get("LoadBalancerArn"); {
+		case r.Form.Get("Action") == "DescribeLoadBalancers":
+			arn = r.Form.Get("LoadBalancerArns.member.1")
+			fmt.Fprintf(w, `<DescribeLoadBalancersResponse><DescribeLoadBalancersResult><LoadBalancers><member><LoadBalancerArn>%s</LoadBalancerArn></member></LoadBalancers></DescribeLoadBalancersResult></DescribeLoadBalancersResponse>`, arn)
+		case r.Form.Get("Action") == "DescribeCapacityReservation" && arn == "gateway":
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `<ErrorResponse><Error><Code>OperationNotPermitted</Code></Error></ErrorResponse>`)
+		case r.Form.Get("Action") == "DescribeCapacityReservation" && arn == "kept":
+			fmt.Fprint(w, `<DescribeCapacityReservationResponse><DescribeCapacityReservationResult><MinimumLoadBalancerCapacity><CapacityUnits>500</CapacityUnits></MinimumLoadBalancerCapacity></DescribeCapacityReservationResult></DescribeCapacityReservationResponse>`)
+		case r.Form.Get("Action") == "ModifyCapacityReservation":
+			got = append(got, r.Form)
+			fmt.Fprint(w, `<ModifyCapacityReservationResponse><ModifyCapacityReservationResult/></ModifyCapacityReservationResponse>`)
+		default:
+			fmt.Fprintf(w, `<%[1]sResponse><%[1]sResult><Attributes/><TagDescriptions/></%[1]sResult></%[1]sResponse>`, r.Form.Get("Action"))
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := newLoadBalancer(awstest.Fake(server.URL))
+	const column = "minimum_load_balancer_capacity"
+	for arn, want := range map[string]modules.Value{"kept": modules.Int(500), "other": modules.Null, "gateway": modules.Null} {
+		rows, err := awstest.Get(t.Context(), r, west, []modules.Row{{"load_balancer_arn": text(arn)}})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%s: got %v, %v", arn, rows, err)
+		}
+		if v, read := rows[0][column]; !read || v != want {
+			t.Errorf("%s: %v is kept ready, want %v", arn, v, want)
+		}
+	}
+	have := modules.Row{"load_balancer_arn": text("kept"), column: modules.Int(500)}
+	for _, units := range []modules.Value{modules.Int(600), modules.Null} {
+		want := have.Clone()
+		want[column] = units
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), west, have, want, []string{column}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(got) != 2 || got[0].Get("MinimumLoadBalancerCapacity.CapacityUnits") != "600" || got[0].Has("ResetCapacityReservation") ||
+		got[1].Get("ResetCapacityReservation") != "true" || got[1].Has("MinimumLoadBalancerCapacity.CapacityUnits") {
+		t.Errorf("sent: %v", got)
 	}
 }

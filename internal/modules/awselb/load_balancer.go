@@ -69,6 +69,12 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			declare.Text("ipv4_ipam_pool_id", "IpamPools.Ipv4IpamPoolId",
 				"The IPAM pool that the public addresses of an application load balancer are of first. NULL: none.").
 				Since(4),
+			declare.Integer("minimum_load_balancer_capacity", "MinimumLoadBalancerCapacity.CapacityUnits",
+				"How many capacity units AWS keeps ready, which costs. NULL: none.").
+				Born(modules.Null).
+				// a gateway load balancer has none
+				From(declare.Call((*elb.Client).DescribeCapacityReservation, declare.IfAllowed(), declare.Rarely(),
+					declare.None("OperationNotPermitted", "ValidationError"))).Since(4),
 			declare.Text("dns_name", "DNSName", "The name by which clients reach it.").Computed(),
 			declare.Text("canonical_hosted_zone_id", "CanonicalHostedZoneId",
 				"The hosted zone of dns_name, for alias records.").Computed(),
@@ -87,8 +93,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			Docs: map[string]string{
 				"EnablePrefixForIpv6SourceNat": "Whether a network load balancer with UDP and dualstack has addresses for source NAT: on or off.",
 			},
-			Without: map[string]string{"EnableCapacityReservationProvisionStabilize": declare.Template,
-				"MinimumLoadBalancerCapacity": "reading it takes a call more for each load balancer"},
+			Without: map[string]string{"EnableCapacityReservationProvisionStabilize": declare.Template},
 		},
 		Checks: []string{
 			"NOT (load_balancer_type = 'application' AND has_security_groups IS FALSE OR load_balancer_type = " +
@@ -99,7 +104,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 
 		Kind: "loadbalancer/",
 		EventMappings: modules.EventMappings("elasticloadbalancing.amazonaws.com",
-			modules.Request("loadBalancerArn", "SetSecurityGroups", "ModifyIpPools"),
+			modules.Request("loadBalancerArn", "SetSecurityGroups", "ModifyIpPools", "ModifyCapacityReservation"),
 		),
 		List: loadBalancers(),
 		Get:  declare.Named("LoadBalancerArns", mostNames),
@@ -121,6 +126,13 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 					return nil
 				})), "subnets", "enable_prefix_for_ipv6_source_nat"),
 			declare.By(setPool, "ipv4_ipam_pool_id"),
+			declare.Modify(declare.Call((*elb.Client).ModifyCapacityReservation,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyCapacityReservationInput) error {
+					if s.Want["minimum_load_balancer_capacity"].IsNull() {
+						in.MinimumLoadBalancerCapacity, in.ResetCapacityReservation = nil, awssdk.Bool(true)
+					}
+					return nil
+				})), "minimum_load_balancer_capacity"),
 			declare.By(enforce, "enforce_security_group_inbound_rules_on_private_link_traffic"),
 			declare.Modify(declare.Call((*elb.Client).ModifyLoadBalancerAttributes,
 				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyLoadBalancerAttributesInput) error {
