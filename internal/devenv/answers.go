@@ -43,10 +43,21 @@ func CorrectTimes(answer *http.Response) error {
 	return nil
 }
 
+// absent is what AWS answers of an object that has nothing of the kind, where moto has neither the kind nor the
+// operation, and would make of it that the object cannot be read.
+var absent = map[string]string{
+	"CodePipeline_20150709.GetPipelineState":                `{"stageStates": []}`,
+	"DynamoDB_20120810.DescribeContributorInsights":         `{"ContributorInsightsStatus": "DISABLED"}`,
+	"DynamoDB_20120810.DescribeKinesisStreamingDestination": `{"KinesisDataStreamDestinations": []}`,
+}
+
+// variables is where AppSync has the environment variables of an API, which moto has not.
+var variables = regexp.MustCompile(`^/v1/apis/[^/]+/environmentVariables$`)
+
 // Forward returns a handler that passes requests on to moto, and makes of its answers
 // what AWS has. prepare, if not nil, sees each request before it goes.
 func Forward(target *url.URL, prepare func(*httputil.ProxyRequest)) http.Handler {
-	return &httputil.ReverseProxy{
+	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host // may name an S3 bucket
@@ -63,6 +74,19 @@ func Forward(target *url.URL, prepare func(*httputil.ProxyRequest)) http.Handler
 			http.Error(w, "emulator: "+err.Error(), http.StatusBadGateway)
 		},
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := absent[r.Header.Get("X-Amz-Target")]
+		if r.Method == http.MethodGet && variables.MatchString(r.URL.Path) {
+			answer = `{"environmentVariables": {}}`
+		}
+		if answer != "" {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			_, _ = io.WriteString(w, answer)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	})
 }
 
 // Corrected listens on 127.0.0.1 for an SDK that is to read moto's answers, and

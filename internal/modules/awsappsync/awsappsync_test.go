@@ -23,6 +23,8 @@ func TestMain(m *testing.M) { testaws.Main(m) }
 type fakeAppSync struct {
 	mu   sync.Mutex
 	apis []map[string]any
+
+	variables map[string]any // by API
 }
 
 func (f *fakeAppSync) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +42,7 @@ func (f *fakeAppSync) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
 	at := -1
 	for i, api := range f.apis {
-		if len(path) > 1 && strings.HasSuffix(api["arn"].(string), path[len(path)-1]) {
+		if len(path) > 1 && (strings.HasSuffix(api["arn"].(string), path[len(path)-1]) || api["apiId"] == path[1]) {
 			at = i
 		}
 	}
@@ -63,6 +65,17 @@ func (f *fakeAppSync) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Amzn-Errortype", "NotFoundException")
 		w.WriteHeader(http.StatusNotFound)
 		answer(map[string]any{"message": "GraphQL API not found."})
+	case path[len(path)-1] == "environmentVariables" && r.Method == http.MethodPut: // it replaces all
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		variables, told := in["environmentVariables"]
+		if !told {
+			w.Header().Set("X-Amzn-Errortype", "BadRequestException")
+			w.WriteHeader(http.StatusBadRequest)
+		}
+		f.variables[path[1]] = variables
+		answer(in)
+	case path[len(path)-1] == "environmentVariables":
+		answer(map[string]any{"environmentVariables": f.variables[path[1]]})
 	case path[0] == "tags" && r.Method == http.MethodPost:
 		tags, _ := f.apis[at]["tags"].(map[string]any)
 		if tags == nil {
@@ -101,7 +114,7 @@ func document(t *testing.T, text string) modules.Value {
 
 func TestGraphqlAPILifecycle(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(&fakeAppSync{apis: []map[string]any{{"apiId": "before", "name": "news",
+	server := httptest.NewServer(&fakeAppSync{variables: map[string]any{}, apis: []map[string]any{{"apiId": "before", "name": "news",
 		"arn": "arn:apis/before", "authenticationType": "API_KEY"}}})
 	t.Cleanup(server.Close)
 	awstest.Lifecycle(t, awstest.Case{
@@ -128,6 +141,8 @@ func TestGraphqlAPILifecycle(t *testing.T) {
 				`{"CloudWatchLogsRoleArn":"arn:aws:iam::123456789012:role/logs","FieldLogLevel":"ALL","ExcludeVerboseContent":true}`), modules.Null},
 			"enhanced_metrics_config": {document(t,
 				`{"DataSourceLevelMetricsBehavior":"PER_DATA_SOURCE_METRICS","OperationLevelMetricsConfig":"ENABLED","ResolverLevelMetricsBehavior":"PER_RESOLVER_METRICS"}`),
+				modules.Null},
+			"environment_variables": {document(t, `{"TABLE":"orders","STAGE":"test"}`), document(t, `{"TABLE":"others"}`),
 				modules.Null},
 			"query_depth_limit":              {modules.Int(3), modules.Int(0)},
 			"resolver_count_limit":           {modules.Int(100), modules.Int(0)},

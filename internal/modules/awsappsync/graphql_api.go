@@ -20,7 +20,7 @@ const pageSize = 25
 // Module returns the module aws_appsync, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_appsync", Version: 2, Doc: "GraphQL APIs (AppSync).",
+		Name: "aws_appsync", Version: 3, Doc: "GraphQL APIs (AppSync).",
 		Dependencies: []string{"aws_iam"}, Resources: []modules.Resource{newGraphqlAPI(c)},
 	}
 }
@@ -78,16 +78,23 @@ func newGraphqlAPI(c *aws.Clients) *declare.Resource {
 			declare.Text("visibility", "Visibility",
 				"GLOBAL, the default, or PRIVATE: only from VPCs.").Default("'GLOBAL'").OneOf("GLOBAL",
 				"PRIVATE").CreateOnly().Usual(text("GLOBAL")),
+			declare.JSON("environment_variables", "EnvironmentVariables",
+				`What its resolvers read as ctx.env: {"TABLE": "orders"}. Everybody who reads the row reads them. NULL: none.`).
+				EmptyIsNull().Check("jsonb_typeof(environment_variables) = 'object'").Born(modules.Null).Since(3).
+				From(declare.Call((*appsync.Client).GetGraphqlApiEnvironmentVariables, declare.IfAllowed())),
 			declare.JSON("uris", "Uris", `Where it is called: {"GRAPHQL": "https://…", "REALTIME": "wss://…"}.`).Computed(),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*appsync.Client).TagResource, (*appsync.Client).UntagResource),
 		},
 
+		Published: declare.Published{Type: "AWS::AppSync::GraphQLApi", Since: 3,
+			Columns: map[string]string{"MergedApiExecutionRoleArn": "merged_api_execution_role_name"}},
 		List: declare.Pages(appsync.NewListGraphqlApisPaginator, "GraphqlApis",
 			declare.With(&appsync.ListGraphqlApisInput{MaxResults: pageSize, Owner: astypes.OwnershipCurrentAccount})),
-		Get:     declare.One(declare.Call((*appsync.Client).GetGraphqlApi), "GraphqlApi"),
-		Create:  declare.Call((*appsync.Client).CreateGraphqlApi, declare.Answer("GraphqlApi")),
-		Updates: []declare.Update{declare.Replace(declare.Call((*appsync.Client).UpdateGraphqlApi))},
-		Delete:  declare.Call((*appsync.Client).DeleteGraphqlApi),
+		Get:    declare.One(declare.Call((*appsync.Client).GetGraphqlApi), "GraphqlApi"),
+		Create: declare.Call((*appsync.Client).CreateGraphqlApi, declare.Answer("GraphqlApi")),
+		Updates: []declare.Update{declare.Replace(declare.Call((*appsync.Client).UpdateGraphqlApi)),
+			declare.Modify(declare.Call((*appsync.Client).PutGraphqlApiEnvironmentVariables), "environment_variables")},
+		Delete: declare.Call((*appsync.Client).DeleteGraphqlApi),
 	})
 }

@@ -82,6 +82,16 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 				"missing").Usual(modules.Text("missing")),
 			declare.Text("evaluate_low_sample_count_percentile", "EvaluateLowSampleCountPercentile",
 				"Whether a percentile of too few values counts. NULL: it does.").OneOf("evaluate", "ignore"),
+			declare.JSON("evaluation_criteria", "EvaluationCriteria",
+				`A PromQL query that says when it is in ALARM, instead of what is compared with a threshold: {"PromQLCriteria": {"Query": "…", "PendingPeriod": 300}}.`).
+				As(criteria).Same(declare.Alike[criteriaDocument](nil)).
+				Check("evaluation_criteria ? 'PromQLCriteria'").Since(4),
+			declare.Integer("evaluation_interval", "EvaluationInterval",
+				"Every how many seconds such a query is evaluated: 10, 20, 30 or a multiple of 60.").Check(
+				"(evaluation_interval IN (10, 20, 30) OR evaluation_interval % 60 = 0 AND evaluation_interval > 0)").Since(4),
+			declare.JSON("evaluation_window", "EvaluationWindow",
+				`Has its periods begin with the hour, the day or the week of a time zone: {"WallClockWindow": {"Timezone": "America/New_York"}}. NULL: they slide.`).
+				As(window).Same(declare.Alike(inUTC)).Check("evaluation_window ? 'WallClockWindow'").Since(4),
 			declare.ARN("alarm_arn", "AlarmArn"),
 			declare.Text("state_value", "StateValue", "Its state: OK, ALARM or INSUFFICIENT_DATA.").Computed(),
 			declare.Text("state_reason", "StateReason", "Why it is in that state.").Computed(),
@@ -94,7 +104,12 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 			"statistic IS NULL OR extended_statistic IS NULL",
 			"metrics IS NULL OR num_nonnulls(namespace, metric_name, dimensions, period, statistic, " +
 				"extended_statistic, unit) = 0",
+			"evaluation_criteria IS NULL OR num_nonnulls(namespace, metric_name, dimensions, period, statistic, " +
+				"extended_statistic, unit, metrics, threshold, threshold_metric_id, comparison_operator, " +
+				"evaluation_periods, datapoints_to_alarm, evaluation_window) = 0",
+			"(evaluation_criteria IS NULL) = (evaluation_interval IS NULL)",
 		},
+		Published:           declare.Published{Type: "AWS::CloudWatch::Alarm", Since: 4},
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("monitoring.amazonaws.com",
@@ -154,9 +169,14 @@ func keepRest(ctx context.Context, s *declare.Step, in *cloudwatch.PutMetricAlar
 		return err
 	}
 	for _, a := range out.MetricAlarms {
-		in.ActionConfiguration, in.EvaluationCriteria, in.EvaluationInterval = a.ActionConfiguration,
-			a.EvaluationCriteria, a.EvaluationInterval
-		in.EvaluationWindow, in.WarmUpConfiguration = a.EvaluationWindow, a.WarmUpConfiguration
+		in.ActionConfiguration, in.WarmUpConfiguration = a.ActionConfiguration, a.WarmUpConfiguration
+		// Of a kind that no column can show, or that is what AWS means by none.
+		if in.EvaluationCriteria == nil && !s.Changes("evaluation_criteria") {
+			in.EvaluationCriteria = a.EvaluationCriteria
+		}
+		if in.EvaluationWindow == nil && !s.Changes("evaluation_window") {
+			in.EvaluationWindow = a.EvaluationWindow
+		}
 	}
 	return nil
 }

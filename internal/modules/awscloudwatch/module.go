@@ -14,7 +14,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_cloudwatch",
-		Version:      3,
+		Version:      4,
 		Doc:          "Log groups of CloudWatch Logs, and alarms on metrics.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newLogGroup(c), newMetricAlarm(c)},

@@ -57,6 +57,7 @@ func TestPipelineLifecycle(t *testing.T) {
 			"pipeline_type":     modules.Text("V2"), "execution_mode": modules.Text("SUPERSEDED"),
 			"tags": modules.StringMap(map[string]string{"env": "test"}),
 		},
+		Elsewhere: []string{"disable_inbound_stage_transitions"}, // moto has no DisableStageTransition: TestTransitions
 		Changes: map[string][]modules.Value{
 			"artifact_store":  {document(t, `{"Location":"others","Type":"S3"}`), modules.Null},
 			"artifact_stores": {document(t, `{"us-east-1":{"Location":"others","Type":"S3"}}`)},

@@ -24,6 +24,8 @@ func TestEndlessTags(t *testing.T) {
 		switch action {
 		case "GetPipeline":
 			fmt.Fprint(w, `{"metadata": {"pipelineArn": "arn:aws:codepipeline:us-west-2:123456789012:p"}, "pipeline": {"name": "p", "roleArn": "arn:aws:iam::123456789012:role/r", "stages": [], "version": 1}}`)
+		case "GetPipelineState":
+			fmt.Fprint(w, `{"pipelineName": "p"}`)
 		case "ListTagsForResource":
 			asked.Add(1)
 			fmt.Fprint(w, `{"nextToken": "again", "tags": [{"key": "a", "value": "1"}]}`)

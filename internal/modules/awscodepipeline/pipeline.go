@@ -21,7 +21,7 @@ const pageSize = 1000
 // Module returns the module aws_codepipeline, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_codepipeline", Version: 2, Doc: "Pipelines that release software (CodePipeline).",
+		Name: "aws_codepipeline", Version: 3, Doc: "Pipelines that release software (CodePipeline).",
 		Dependencies: []string{"aws_iam"}, Resources: []modules.Resource{newPipeline(c)},
 	}
 }
@@ -66,21 +66,32 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 			list("variables", "Pipeline.Variables",
 				`Variables of a pipeline of type V2: [{"Name": "STAGE", "DefaultValue": "test"}].`).Same(
 				declare.Alike[[]cptypes.PipelineVariableDeclaration](nil)),
+			list("disable_inbound_stage_transitions", "StageStates",
+				`Stages that no execution may enter, and why: [{"StageName": "Production", "Reason": "it is December"}].`).
+				As(disabled).Unordered().Born(modules.Null).Since(3).
+				From(declare.Call((*codepipeline.Client).GetPipelineState, declare.IfAllowed())),
 			declare.Integer("version", "Pipeline.Version", "How often it has been changed, counted from 1.").Computed(),
 			declare.ARN("arn", "Metadata.PipelineArn"),
 			declare.Tags("Tags", (*codepipeline.Client).TagResource,
 				(*codepipeline.Client).UntagResource).From(declare.Call((*codepipeline.Client).ListTagsForResource)),
 		},
-		Checks:              []string{"num_nonnulls(artifact_store, artifact_stores) <= 1"},
+		Checks: []string{"num_nonnulls(artifact_store, artifact_stores) <= 1"},
+		Published: declare.Published{Type: "AWS::CodePipeline::Pipeline", Since: 3,
+			Columns: map[string]string{"RoleArn": "service_role_name"},
+			Without: map[string]string{"RestartExecutionOnUpdate": declare.Template}},
+		EventMappings: modules.EventMappings("codepipeline.amazonaws.com",
+			modules.Request("pipelineName", "EnableStageTransition", "DisableStageTransition")),
 		DestroyBeforeCreate: true,
 
 		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines",
 			declare.With(&codepipeline.ListPipelinesInput{MaxResults: awssdk.Int32(pageSize)})).
 			Names("name", "Name"),
-		Get:     declare.One(declare.Call((*codepipeline.Client).GetPipeline), ""),
-		Create:  declare.Call((*codepipeline.Client).CreatePipeline, role),
-		Updates: []declare.Update{declare.Replace(declare.Call((*codepipeline.Client).UpdatePipeline, role))},
-		Delete:  declare.Call((*codepipeline.Client).DeletePipeline),
+		Get:    declare.One(declare.Call((*codepipeline.Client).GetPipeline), ""),
+		Create: declare.Call((*codepipeline.Client).CreatePipeline, role),
+		// A stage has to be there before it is closed.
+		Updates: []declare.Update{declare.Replace(declare.Call((*codepipeline.Client).UpdatePipeline, role)),
+			declare.By(setTransitions, "disable_inbound_stage_transitions")},
+		Delete: declare.Call((*codepipeline.Client).DeletePipeline),
 	})
 }
 

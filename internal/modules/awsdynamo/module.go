@@ -14,7 +14,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_dynamo",
-		Version:      1,
+		Version:      2,
 		Doc:          "Tables of DynamoDB.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newTable(c)},

@@ -22,6 +22,9 @@ import (
 // request.
 const onDemand = `"PAY_PER_REQUEST"`
 
+// indexKeys are the attributes that are keys of indexes, in SQL.
+const indexKeys = `jsonb_path_query_array(coalesce(global_secondary_indexes, '[]') || coalesce(local_secondary_indexes, '[]'), '$[*].KeySchema[*].AttributeName')`
+
 // newTable declares the table dynamo_table. Its time to live and its tags are
 // unknown until it is made. UpdateTable takes some changes together, and while a
 // table is UPDATING others fail with ResourceInUseException, which heals.
@@ -35,7 +38,7 @@ func newTable(c *aws.Clients) *declare.Resource {
 	}
 	return declare.New(c, declare.Table[dbtypes.TableDescription]{
 		Name: "dynamo_table",
-		Doc: "DynamoDB tables. Secondary indexes are neither shown nor changed, and neither are items. " +
+		Doc: "DynamoDB tables. Items are neither shown nor changed. " +
 			"DynamoDB takes one change of a table at a time: of several, the later ones wait for the earlier.",
 		Service: declare.Service(dynamodb.NewFromConfig),
 		Columns: []declare.Column{
@@ -44,10 +47,31 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.JSON("primary_key", "",
 				`Its key: attributes with the types S (string), N (number) or B (binary), and which of two is the range key: {"id": "S"}, or {"user": "S", "at": "N", "range": "at"}; without "range" the last by name is. An attribute cannot be named range.`).
 				Required().CreateOnly().Same(sameKey).Check(`jsonb_typeof(primary_key) = 'object'`),
+			declare.JSON("attribute_definitions", "",
+				`The types of further attributes that are keys of secondary indexes, as in primary_key: {"mail": "S"}. They change together with the indexes, in one statement.`).
+				EmptyIsNull().Check(`jsonb_typeof(attribute_definitions) = 'object'`).Since(2),
+			declare.JSON("global_secondary_indexes", "",
+				`Its global secondary indexes, in the words of the API: [{"IndexName": "by_mail", "KeySchema": [{"AttributeName": "mail", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}]. `+
+					`Another key or projection makes that index anew. DynamoDB makes and deletes one at a time.`).
+				In("GlobalSecondaryIndexes").EmptyIsNull().Same(sameIndexes).
+				Check(`jsonb_typeof(global_secondary_indexes) = 'array'`).Since(2),
+			declare.JSON("local_secondary_indexes", "",
+				`Its local secondary indexes, as those of global_secondary_indexes.`).
+				In("LocalSecondaryIndexes").CreateOnly().EmptyIsNull().Same(sameIndexes).
+				Check(`jsonb_typeof(local_secondary_indexes) = 'array'`).Since(2),
 			declare.JSON("throughput", "",
 				`How it is paid: "PAY_PER_REQUEST", the default, or a capacity such as {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}.`).
 				Default(`'"PAY_PER_REQUEST"'`).
 				Check(`throughput = '"PAY_PER_REQUEST"' OR jsonb_typeof(throughput) = 'object' AND throughput ?& ARRAY['ReadCapacityUnits', 'WriteCapacityUnits']`),
+			declare.JSON("on_demand_throughput", "OnDemandThroughput",
+				`The most that a table paid by the request may use: {"MaxReadRequestUnits": 100, "MaxWriteRequestUnits": 50}. NULL: there is no such limit.`).
+				As(onDemandThroughput).Same(declare.Alike(limited)).EmptyIsNull().
+				Check(`jsonb_typeof(on_demand_throughput) = 'object'`).Since(2),
+			declare.JSON("warm_throughput", "WarmThroughput",
+				`What it can take at once: {"ReadUnitsPerSecond": 12000, "WriteUnitsPerSecond": 4000}; as DynamoDB has it if left out. It can be raised, and DynamoDB raises it as the table is used.`).
+				As(warmThroughput).OptionalComputed().Same(declare.Filling(declare.Alike[dbtypes.WarmThroughput](nil),
+				"ReadUnitsPerSecond", "WriteUnitsPerSecond")).
+				Check(`jsonb_typeof(warm_throughput) = 'object'`).Since(2),
 			declare.Text("table_class", "TableClassSummary.TableClass",
 				"STANDARD, the default, or STANDARD_INFREQUENT_ACCESS: storage costs less and access more.").
 				In("TableClass").Default("'STANDARD'").OneOf("STANDARD",
@@ -59,6 +83,35 @@ func newTable(c *aws.Clients) *declare.Resource {
 				"The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an "+
 					"hour, in which there can be no other.").
 				Length(1, 255).As(timeToLive).From(declare.Call((*dynamodb.Client).DescribeTimeToLive, made)),
+			declare.Integer("point_in_time_recovery_days",
+				"ContinuousBackupsDescription.PointInTimeRecoveryDescription",
+				"Over how many days it can be restored as it was at any second, from 1 to 35. NULL: it cannot.").
+				Between(1, 35).As(recovery).Born(modules.Null).Since(2).
+				From(declare.Call((*dynamodb.Client).DescribeContinuousBackups, made, declare.IfAllowed())),
+			declare.JSON("sse_specification", "SSEDescription",
+				`The KMS key that encrypts it: {"Enabled": true, "KMSMasterKeyId": "arn:aws:kms:…"}, or {"Enabled": true} for aws/dynamodb. NULL: a key of DynamoDB's own. From a key to aws/dynamodb it goes by way of NULL.`).
+				In("SSESpecification").As(encryption).Same(sameEncryption).
+				Check(`sse_specification @> '{"Enabled": true}'`).
+				Check(`coalesce(sse_specification ->> 'KMSMasterKeyId', '') !~ '(^|:)alias/'`).Since(2),
+			declare.Text("contributor_insights_mode", "ContributorInsightsMode",
+				"Which keys CloudWatch Contributor Insights counts: ACCESSED_AND_THROTTLED_KEYS or THROTTLED_KEYS. NULL: none.").
+				OneOf(declare.Values(dbtypes.ContributorInsightsMode("").Values())...).Since(2).
+				Born(modules.Null).
+				From(declare.Call((*dynamodb.Client).DescribeContributorInsights, made, declare.IfAllowed(),
+					declare.Checked(insights))),
+			declare.JSON("kinesis_stream_specification", "KinesisDataStreamDestinations",
+				`The Kinesis stream that is told of changed items: {"StreamArn": "arn:aws:kinesis:…", "ApproximateCreationDateTimePrecision": "MICROSECOND"}; the precision is MILLISECOND if left out. NULL: none.`).
+				As(streaming).Same(declare.Alike(precise)).Born(modules.Null).
+				Check(`kinesis_stream_specification ? 'StreamArn'`).Since(2).
+				From(declare.Call((*dynamodb.Client).DescribeKinesisStreamingDestination, made, declare.IfAllowed())),
+			declare.JSON("import_source_specification", "",
+				`What is in S3 and a new table begins with: {"S3BucketSource": {"S3Bucket": "b"}, "InputFormat": "CSV"}, and more as ImportTable takes it. It matters when the table is created.`).
+				In("S3BucketSource").As(source).Along().
+				Check(`import_source_specification ?& ARRAY['S3BucketSource', 'InputFormat']`).Since(2),
+			declare.Policy("Policy", "Who may use it, besides what the policies of users and roles say: a resource-based "+
+				"policy. NULL: it has none.").In("Policy", "ResourcePolicy").Since(2).
+				From(declare.Call((*dynamodb.Client).GetResourcePolicy, made, declare.None("PolicyNotFoundException"),
+					declare.IfAllowed())),
 			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled",
 				"Whether the table cannot be deleted.").Default("false"),
 			declare.Text("table_id", "TableId",
@@ -70,11 +123,25 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*dynamodb.Client).TagResource, (*dynamodb.Client).UntagResource, waiting).
 				From(declare.Call((*dynamodb.Client).ListTagsOfResource, made)).Together("dynamodb:table", "arn"),
 		},
+		// A table that is replaced is deleted first: what CreateTable would refuse must not get so far.
+		Checks: []string{
+			indexKeys + ` <@ jsonb_path_query_array(coalesce(attribute_definitions, '{}') || primary_key, '$.keyvalue().key')`,
+			`jsonb_path_query_array(coalesce(attribute_definitions, '{}'), '$.keyvalue().key') <@ ` + indexKeys,
+			`import_source_specification IS NULL OR local_secondary_indexes IS NULL`,
+			`on_demand_throughput IS NULL OR throughput = '"PAY_PER_REQUEST"'`},
+		Published: declare.Published{Type: "AWS::DynamoDB::Table", Since: 2, Columns: map[string]string{
+			"BillingMode": "throughput", "ContributorInsightsSpecification": "contributor_insights_mode",
+			"KeySchema": "primary_key", "PointInTimeRecoverySpecification": "point_in_time_recovery_days",
+			"ProvisionedThroughput": "throughput", "ResourcePolicy": "policy", "StreamSpecification": "stream_view_type",
+			"TimeToLiveSpecification": "time_to_live_attribute",
+		}},
 		DestroyBeforeCreate: true,
 
 		EventMappings: modules.EventMappings("dynamodb.amazonaws.com",
 			modules.Request("tableName", "UpdateTimeToLive", "UpdateContinuousBackups", "UpdateContributorInsights",
 				"UpdateTableReplicaAutoScaling"),
+			modules.Request("tableName", "EnableKinesisStreamingDestination", "DisableKinesisStreamingDestination",
+				"UpdateKinesisStreamingDestination"),
 			modules.Request("targetTableName", "RestoreTableFromBackup", "RestoreTableToPointInTime"),
 			modules.Request("tableCreationParameters.tableName", "ImportTable"),
 		),
@@ -82,6 +149,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 		Get:    declare.One(declare.Call((*dynamodb.Client).DescribeTable), "Table"),
 		Row:    complete,
 		Create: declare.Call((*dynamodb.Client).CreateTable, declare.Edit(create), declare.Failed(createError)),
+		CreateFrom: []declare.Origin{{Column: "import_source_specification",
+			Create: declare.Call((*dynamodb.Client).ImportTable, declare.Edit(importInto), declare.Failed(createError))}},
 		Updates: []declare.Update{
 			// Tags can be changed besides: they go first. The time to live goes last: for
 			// the hour in which it is refused it holds up nothing else.
@@ -97,7 +166,23 @@ func newTable(c *aws.Clients) *declare.Resource {
 				}
 				return provisionIndexes(ctx, s, in)
 			})), "throughput"),
+			declare.By(setOnDemand, "on_demand_throughput"),
+			declare.Modify(update(), "warm_throughput"),
 			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
+			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step,
+				in *dynamodb.UpdateTableInput) error {
+				if s.Want["sse_specification"].IsNull() {
+					in.SSESpecification = &dbtypes.SSESpecification{Enabled: awssdk.Bool(false)}
+				}
+				return nil
+			})), "sse_specification"),
+			declare.By(setIndexes, "global_secondary_indexes", "attribute_definitions"),
+			declare.Modify(declare.Call((*dynamodb.Client).UpdateContinuousBackups, declare.Edit(setRecovery), waiting),
+				"point_in_time_recovery_days"),
+			declare.By(setInsights, "contributor_insights_mode"),
+			declare.By(setStreaming, "kinesis_stream_specification"),
+			declare.Put("policy", declare.Call((*dynamodb.Client).PutResourcePolicy, waiting),
+				declare.Call((*dynamodb.Client).DeleteResourcePolicy, waiting)),
 			declare.By(setTimeToLive, "time_to_live_attribute"),
 		},
 		Delete: declare.Call((*dynamodb.Client).DeleteTable, waiting),
@@ -180,8 +265,14 @@ func complete(_ context.Context, _ *declare.Step, t *dbtypes.TableDescription, r
 		k = append(k, struct{ name, kind string }{name, kinds[name]})
 	}
 	if len(k) == 0 {
-		delete(row, "primary_key") // what DeleteTable answers with does not tell it (page DeleteTable, Response Syntax)
+		// What DeleteTable answers with does not tell it (page DeleteTable, Response Syntax).
+		for _, column := range []string{"primary_key", "attribute_definitions", "global_secondary_indexes",
+			"local_secondary_indexes"} {
+			delete(row, column)
+		}
 	} else if row["primary_key"], err = k.value(); err != nil {
+		return err
+	} else if err := indexes(t, k, kinds, row); err != nil {
 		return err
 	}
 	if s := t.StreamSpecification; s == nil || !awssdk.ToBool(s.StreamEnabled) {
@@ -199,6 +290,7 @@ func complete(_ context.Context, _ *declare.Step, t *dbtypes.TableDescription, r
 		t.BillingModeSummary.BillingMode != dbtypes.BillingModePayPerRequest) {
 		row["throughput"], err = modules.JSON(capacity{awssdk.ToInt64(p.ReadCapacityUnits),
 			awssdk.ToInt64(p.WriteCapacityUnits)})
+		row["on_demand_throughput"] = modules.Null // it is no limit of such a table
 	}
 	return err
 }
@@ -220,23 +312,6 @@ func billing(v modules.Value) (dbtypes.BillingMode, *dbtypes.ProvisionedThroughp
 			WriteCapacityUnits: &c.WriteCapacityUnits}, nil
 }
 
-// provisionIndexes gives the table's indexes the capacity that the table gets: a table that is no longer paid by the
-// request has to be told one of each (page UpdateTable, BillingMode and GlobalSecondaryIndexUpdates).
-func provisionIndexes(ctx context.Context, s *declare.Step, in *dynamodb.UpdateTableInput) error {
-	out, err := declare.ClientOf[*dynamodb.Client](s).DescribeTable(ctx,
-		&dynamodb.DescribeTableInput{TableName: in.TableName})
-	if err != nil {
-		return err
-	}
-	for _, index := range out.Table.GlobalSecondaryIndexes {
-		in.GlobalSecondaryIndexUpdates = append(in.GlobalSecondaryIndexUpdates, dbtypes.GlobalSecondaryIndexUpdate{
-			Update: &dbtypes.UpdateGlobalSecondaryIndexAction{IndexName: index.IndexName,
-				ProvisionedThroughput: in.ProvisionedThroughput},
-		})
-	}
-	return nil
-}
-
 func invalid(column string, err error) error {
 	return &modules.Error{Class: modules.Invalid, Err: err, Message: fmt.Sprintf("%s: %v", column, err)}
 }
@@ -249,18 +324,28 @@ func create(_ context.Context, s *declare.Step, in *dynamodb.CreateTableInput) e
 		return invalid("primary_key", err)
 	}
 	for i := range k {
-		in.AttributeDefinitions = append(in.AttributeDefinitions, dbtypes.AttributeDefinition{
-			AttributeName: &k[i].name, AttributeType: dbtypes.ScalarAttributeType(k[i].kind),
-		})
 		in.KeySchema = append(in.KeySchema, dbtypes.KeySchemaElement{
 			AttributeName: &k[i].name, KeyType: []dbtypes.KeyType{dbtypes.KeyTypeHash, dbtypes.KeyTypeRange}[i],
 		})
 	}
+	kinds, err := kindsOf(s.Want)
+	if err != nil {
+		return err
+	}
+	if in.AttributeDefinitions, err = definitions(kinds, keysOf(k, in.GlobalSecondaryIndexes,
+		in.LocalSecondaryIndexes), true); err != nil {
+		return err
+	}
 	if in.StreamSpecification != nil {
 		in.StreamSpecification.StreamEnabled = awssdk.Bool(true)
 	}
-	in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"])
-	return err
+	if in.BillingMode, in.ProvisionedThroughput, err = billing(s.Want["throughput"]); err != nil {
+		return err
+	}
+	for i := range in.GlobalSecondaryIndexes {
+		provide(&in.GlobalSecondaryIndexes[i], in.ProvisionedThroughput)
+	}
+	return nil
 }
 
 // createError tells a name that is taken from one that is not free yet: both
