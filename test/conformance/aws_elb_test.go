@@ -174,6 +174,12 @@ var awsELB = Module{
 				listenerSetting("certificate_id", `(SELECT id FROM certificate WHERE domain_name = 'one.example.com')`,
 					"Certificates[0].CertificateArn", "$cert_one",
 					`(SELECT id FROM certificate WHERE domain_name = 'two.example.com')`),
+				{
+					"attributes", `'{"routing.http.response.server.enabled": "false"}'`,
+					`elbv2 describe-listener-attributes --listener-arn $id --query Attributes[?Key==\'routing.http.response.server.enabled\']|[0].Value`, `"false"`,
+					run(`elbv2 modify-listener-attributes --listener-arn $id --attributes Key=routing.http.response.server.enabled,Value=true`),
+					`attributes || '{"routing.http.response.server.enabled": "true"}'`,
+				},
 			},
 			Replace: Replace{Column: "load_balancer_id",
 				SQL: `(SELECT id FROM load_balancer WHERE load_balancer_name = 'other-home')`},

@@ -236,7 +236,9 @@ func TestListenerLifecycle(t *testing.T) {
 		Changes: map[string][]modules.Value{
 			"port":            {modules.Int(8080)},
 			"target_group_id": {two["target_group_arn"]},
-			"tags":            tags,
+			"attributes": {modules.StringMap(map[string]string{"routing.http.response.server.enabled": "false"}),
+				modules.StringMap(map[string]string{"routing.http.response.server.enabled": "true"})},
+			"tags": tags,
 		},
 		Elsewhere: []string{"protocol", "action_type", "default_actions", "ssl_policy", "certificate_id",
 			"alpn_policy"},

@@ -58,13 +58,15 @@ func newListener(c *aws.Clients) *declare.Resource {
 				"Which versions of HTTP are negotiated, of TLS listeners. NULL: none.").
 				OneOf("HTTP1Only", "HTTP2Only", "HTTP2Optional",
 					"HTTP2Preferred").As(unlessNone).Unset(modules.Text(none)),
+			attributes(declare.Call((*elb.Client).DescribeListenerAttributes, declare.IfAllowed()),
+				`Its attributes by the names they have in the API, a JSON object of strings such as {"tcp.idle_timeout.seconds": "350", "routing.http.response.server.enabled": "false"}.`).Since(5),
 			tagged("listener_arn"),
 		},
 		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::Listener", Since: 4,
 			Filled: map[string][]string{"MutualAuthentication": {"AdvertiseTrustStoreCaNames", "IgnoreClientCertificateExpiry",
 				"TrustStoreAssociationStatus"}},
+			Columns: map[string]string{"ListenerAttributes": "attributes"},
 			Docs:    map[string]string{"MutualAuthentication": `Whether clients show certificates, of HTTPS listeners: {"Mode": "verify", "TrustStoreArn": "arn:…"}, {"Mode": "passthrough"} or {"Mode": "off"}.`},
-			Without: map[string]string{"ListenerAttributes": "reading them takes a call more for each listener"},
 		},
 		Checks: []string{
 			"(target_group_id IS NULL) <> (default_actions IS NULL) AND (target_group_id IS NULL OR action_type = " +
@@ -101,10 +103,20 @@ func newListener(c *aws.Clients) *declare.Resource {
 				return err
 			})),
 		CreateBy: createListener,
-		Updates: []declare.Update{declare.Modify(declare.Call((*elb.Client).ModifyListener,
-			declare.Edit(modifyListener)),
-			"port", "protocol", "action_type", "target_group_id", "default_actions", "ssl_policy", "certificate_id",
-			"alpn_policy", "mutual_authentication")},
+		Updates: []declare.Update{
+			declare.Modify(declare.Call((*elb.Client).ModifyListener, declare.Edit(modifyListener)),
+				"port", "protocol", "action_type", "target_group_id", "default_actions", "ssl_policy", "certificate_id",
+				"alpn_policy", "mutual_authentication"),
+			declare.Modify(declare.Call((*elb.Client).ModifyListenerAttributes,
+				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyListenerAttributesInput) error {
+					keys, values := changes(s.Have["attributes"], s.Want["attributes"])
+					for _, key := range keys {
+						in.Attributes = append(in.Attributes,
+							elbtypes.ListenerAttribute{Key: &key, Value: awssdk.String(values[key])})
+					}
+					return nil
+				})), "attributes"),
+		},
 		Delete: declare.Call((*elb.Client).DeleteListener), // with its rules
 	})
 }
