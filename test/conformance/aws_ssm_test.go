@@ -31,6 +31,10 @@ func parameter(kind, is, insert string, changes ...Change) Table {
 		Change:  changes,
 		Replace: Replace{Column: "name", SQL: `'/` + is + `/other'`, ID: "/" + is + "/other"},
 	}
+	t.Skip = map[string]string{
+		"policies by SQL":     "moto: it answers with policies that are no texts",
+		"policies by the CLI": "moto: it answers with policies that are no texts",
+	}
 	if kind == "" {
 		t.Apart = []Apart{{
 			Set: []Change{{Column: "type", SQL: `'StringList'`,

@@ -56,7 +56,8 @@ func (k kind) count(objects int) int {
 
 // What AWS tells of one object a call is asked once for each, and their tags together.
 // Of a bucket it tells everything by calls of its own (versioning, policy, tags, public
-// access block, website, and the thirteen configurations, see TestConfigurations), of a table its time to live besides, of a repository
+// access block, website, and the thirteen configurations, see TestConfigurations), of a table its time to live besides, backups,
+// insights, streams and policy, of a repository
 // its lifecycle policy, its policy and its images.
 func kinds(a testaws.Account, role string) []kind {
 	cfg := a.Config("us-east-1")

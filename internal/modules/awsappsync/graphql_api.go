@@ -81,7 +81,8 @@ func newGraphqlAPI(c *aws.Clients) *declare.Resource {
 			declare.JSON("environment_variables", "EnvironmentVariables",
 				`What its resolvers read as ctx.env: {"TABLE": "orders"}. Everybody who reads the row reads them. NULL: none.`).
 				EmptyIsNull().Check("jsonb_typeof(environment_variables) = 'object'").Born(modules.Null).Since(3).
-				From(declare.Call((*appsync.Client).GetGraphqlApiEnvironmentVariables, declare.IfAllowed())),
+				From(declare.Call((*appsync.Client).GetGraphqlApiEnvironmentVariables, declare.IfAllowed(),
+					declare.Rarely())),
 			declare.JSON("uris", "Uris", `Where it is called: {"GRAPHQL": "https://…", "REALTIME": "wss://…"}.`).Computed(),
 			declare.ARN("arn", "Arn"),
 			declare.Tags("Tags", (*appsync.Client).TagResource, (*appsync.Client).UntagResource),

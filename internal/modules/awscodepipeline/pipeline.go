@@ -69,7 +69,7 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 			list("disable_inbound_stage_transitions", "StageStates",
 				`Stages that no execution may enter, and why: [{"StageName": "Production", "Reason": "it is December"}].`).
 				As(disabled).Unordered().Born(modules.Null).Since(3).
-				From(declare.Call((*codepipeline.Client).GetPipelineState, declare.IfAllowed())),
+				From(declare.Call((*codepipeline.Client).GetPipelineState, declare.IfAllowed(), declare.Rarely())),
 			declare.Integer("version", "Pipeline.Version", "How often it has been changed, counted from 1.").Computed(),
 			declare.ARN("arn", "Metadata.PipelineArn"),
 			declare.Tags("Tags", (*codepipeline.Client).TagResource,

@@ -87,7 +87,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 				"ContinuousBackupsDescription.PointInTimeRecoveryDescription",
 				"Over how many days it can be restored as it was at any second, from 1 to 35. NULL: it cannot.").
 				Between(1, 35).As(recovery).Born(modules.Null).Since(2).
-				From(declare.Call((*dynamodb.Client).DescribeContinuousBackups, made, declare.IfAllowed())),
+				From(declare.Call((*dynamodb.Client).DescribeContinuousBackups, made, declare.IfAllowed(),
+					declare.Rarely())),
 			declare.JSON("sse_specification", "SSEDescription",
 				`The KMS key that encrypts it: {"Enabled": true, "KMSMasterKeyId": "arn:aws:kms:…"}, or {"Enabled": true} for aws/dynamodb. NULL: a key of DynamoDB's own. From a key to aws/dynamodb it goes by way of NULL.`).
 				In("SSESpecification").As(encryption).Same(sameEncryption).
@@ -98,12 +99,13 @@ func newTable(c *aws.Clients) *declare.Resource {
 				OneOf(declare.Values(dbtypes.ContributorInsightsMode("").Values())...).Since(2).
 				Born(modules.Null).
 				From(declare.Call((*dynamodb.Client).DescribeContributorInsights, made, declare.IfAllowed(),
-					declare.Checked(insights))),
+					declare.Rarely(), declare.Checked(insights))),
 			declare.JSON("kinesis_stream_specification", "KinesisDataStreamDestinations",
 				`The Kinesis stream that is told of changed items: {"StreamArn": "arn:aws:kinesis:…", "ApproximateCreationDateTimePrecision": "MICROSECOND"}; the precision is MILLISECOND if left out. NULL: none.`).
 				As(streaming).Same(declare.Alike(precise)).Born(modules.Null).
 				Check(`kinesis_stream_specification ? 'StreamArn'`).Since(2).
-				From(declare.Call((*dynamodb.Client).DescribeKinesisStreamingDestination, made, declare.IfAllowed())),
+				From(declare.Call((*dynamodb.Client).DescribeKinesisStreamingDestination, made, declare.IfAllowed(),
+					declare.Rarely())),
 			declare.JSON("import_source_specification", "",
 				`What is in S3 and a new table begins with: {"S3BucketSource": {"S3Bucket": "b"}, "InputFormat": "CSV"}, and more as ImportTable takes it. It matters when the table is created.`).
 				In("S3BucketSource").As(source).Along().
@@ -111,7 +113,7 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.Policy("Policy", "Who may use it, besides what the policies of users and roles say: a resource-based "+
 				"policy. NULL: it has none.").In("Policy", "ResourcePolicy").Since(2).
 				From(declare.Call((*dynamodb.Client).GetResourcePolicy, made, declare.None("PolicyNotFoundException"),
-					declare.IfAllowed())),
+					declare.IfAllowed(), declare.Rarely())),
 			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled",
 				"Whether the table cannot be deleted.").Default("false"),
 			declare.Text("table_id", "TableId",

@@ -81,10 +81,21 @@ func TestUserLifecycle(t *testing.T) {
 	t.Parallel()
 	changes := policyChanges(t)
 	changes["path"] = []modules.Value{modules.Text("/"), modules.Text("/a/b/")}
+	changes["groups"] = []modules.Value{modules.Strings([]string{"one", "two"}), modules.Strings([]string{"two"}), modules.Null}
+	clients := awstest.Clients(t)
+	c, err := declare.Client(t.Context(), clients.Permitted(awstest.Permit()), awstest.Scope(""), iam.NewFromConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []string{"one", "two"} {
+		if _, err := c.CreateGroup(t.Context(), &iam.CreateGroupInput{GroupName: &group}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	// moto keeps tags by ARN and loses them with UpdateUser's NewPath, which AWS
 	// does not; so that the path changes, the user has none to begin with.
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newUser(awstest.Clients(t)),
+		Resource: newUser(clients),
 		Scope:    awstest.Scope(""),
 		Want: modules.Row{
 			"user_name": modules.Text("life"), "path": modules.Text("/team/"),
@@ -92,8 +103,9 @@ func TestUserLifecycle(t *testing.T) {
 			"inline_policies":        parse(t, `{"one":`+inline("s3:*")+`}`),
 			"tags":                   modules.Null,
 		},
-		Changes: changes,
-		Calls:   map[string]int{"tags": 2, "inline_policies": 2},
+		Changes:   changes,
+		Calls:     map[string]int{"tags": 2, "inline_policies": 2, "groups": 2},
+		Elsewhere: []string{"permissions_boundary", "password_reset_required"}, // TestUserBesidesPolicies
 	})
 }
 

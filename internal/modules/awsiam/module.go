@@ -19,7 +19,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_iam",
-		Version:      6,
+		Version:      7,
 		Doc:          "Roles, users and access keys of Identity and Access Management (IAM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newRole(c), newUser(c), newAccessKey(c)},

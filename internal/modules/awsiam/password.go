@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	iamtypes "github.com/aws/aws-sdk-go-v2/service/iam/types"
 
@@ -53,4 +54,39 @@ func setPassword(c *aws.Clients) *modules.Function {
 			return []modules.Row{{"status": modules.Text("OK")}}, nil
 		},
 	}
+}
+
+// noEntity says that a user has no password (page GetLoginProfile, Errors).
+const noEntity = "NoSuchEntity"
+
+// chosen reports whether a user may have chosen another password, as it had to.
+func chosen(from, to string) bool { return from == "true" && to == "false" }
+
+// setLoginProfile gives a user a password, changes what is said of it, or takes it away.
+func setLoginProfile(ctx context.Context, s *declare.Step) error {
+	client, user := declare.ClientOf[*iam.Client](s), s.Have["user_name"].Ptr()
+	password, reset := s.Want["password"], s.Want["password_reset_required"]
+	had, known := s.Have["password_reset_required"]
+	switch {
+	case reset.IsNull() && password.IsNull():
+		_, err := client.DeleteLoginProfile(ctx, &iam.DeleteLoginProfileInput{UserName: user})
+		return aws.IfExists(err)
+	case reset.IsNull():
+		return &modules.Error{Class: modules.Invalid, Code: "ResetRequired", Message: "a user with a password either " +
+			"has to choose another one or does not: set password_reset_required, too"}
+	case known && had.IsNull() && password.IsNull():
+		return &modules.Error{Class: modules.Invalid, Code: "PasswordRequired",
+			Message: "the user has no password yet: set password, too"}
+	}
+	if !password.IsNull() && (!known || had.IsNull()) {
+		_, err := client.CreateLoginProfile(ctx, &iam.CreateLoginProfileInput{UserName: user, Password: password.Ptr(),
+			PasswordResetRequired: reset.Bool()})
+		var exists *iamtypes.EntityAlreadyExistsException
+		if !errors.As(err, &exists) {
+			return err
+		}
+	}
+	_, err := client.UpdateLoginProfile(ctx, &iam.UpdateLoginProfileInput{UserName: user, Password: password.Ptr(),
+		PasswordResetRequired: awssdk.Bool(reset.Bool())})
+	return err
 }

@@ -41,6 +41,11 @@ func inlineColumn() declare.Column {
 		EmptyIsNull().Same(samePolicies).Check(`jsonb_typeof(inline_policies) = 'object'`)
 }
 
+func boundaryColumn() declare.Column {
+	return declare.Text("permissions_boundary", "PermissionsBoundary.PermissionsBoundaryArn",
+		"The ARN of the managed policy that bounds what its other policies can grant.").In("PermissionsBoundary")
+}
+
 func createDateColumn() declare.Column {
 	return declare.Time("create_date", "CreateDate", "When it was created.").Incarnation()
 }

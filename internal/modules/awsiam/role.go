@@ -48,9 +48,7 @@ func newRole(c *aws.Clients) *declare.Resource {
 				Default("3600").Between(3600, 43200).Usual(modules.Int(3600)),
 			attachedColumn(),
 			inlineColumn(),
-			declare.Text("permissions_boundary", "PermissionsBoundary.PermissionsBoundaryArn",
-				"The ARN of the managed policy that bounds what its other policies can grant.").In(
-				"PermissionsBoundary"),
+			boundaryColumn(),
 			createDateColumn(),
 			declare.Tags("Tags", (*iam.Client).TagRole, (*iam.Client).UntagRole),
 		},

@@ -33,6 +33,7 @@ func TestZoneLifecycle(t *testing.T) {
 			"comment": {modules.Text("another"), modules.Null},
 			"tags":    {modules.StringMap(map[string]string{"a": "1", "b": "2"}), modules.Null},
 		},
+		Elsewhere: []string{"vpcs", "query_log_group_arn", "accelerated_recovery"}, // TestPrivateZone, TestQueryLogging, TestRecovery
 	})
 }
 
@@ -57,7 +58,8 @@ func recordWith(zone modules.Value, name, kind string, more modules.Row) modules
 		"alias_evaluate_target_health": modules.Null,
 		"weight":                       modules.Null, "latency_region": modules.Null, "failover": modules.Null,
 		"multivalue_answer": modules.Null,
-		"health_check_id":   modules.Null,
+		"geo_location":      modules.Null, "geo_proximity_location": modules.Null, "cidr_routing_config": modules.Null,
+		"health_check_id": modules.Null,
 	}
 	for column, value := range more {
 		row[column] = value
@@ -65,8 +67,9 @@ func recordWith(zone modules.Value, name, kind string, more modules.Row) modules
 	return row
 }
 
-// The columns of a record's routing are put through TestRouting.
-var routing = []string{"weight", "latency_region", "failover", "multivalue_answer", "health_check_id"}
+// The columns of a record's routing are put through TestRouting and TestPlaces.
+var routing = []string{"weight", "latency_region", "failover", "multivalue_answer", "geo_location",
+	"geo_proximity_location", "cidr_routing_config", "health_check_id"}
 
 func TestRecordLifecycle(t *testing.T) {
 	t.Parallel()
@@ -116,6 +119,8 @@ func TestRouting(t *testing.T) {
 		"latency_region":    {modules.Text("us-east-1"), modules.Text("eu-west-1")},
 		"failover":          {modules.Text("PRIMARY"), modules.Text("SECONDARY")},
 		"multivalue_answer": {modules.Bool(true)},
+		"geo_location": {modules.Text(`{"ContinentCode": "EU"}`),
+			modules.Text(`{"CountryCode": "US", "SubdivisionCode": "CA"}`)},
 	} {
 		t.Run(column, func(t *testing.T) {
 			t.Parallel()

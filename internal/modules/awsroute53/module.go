@@ -33,7 +33,7 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_route53",
-		Version:      3,
+		Version:      4,
 		Doc:          "DNS zones and their records (Route 53).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newZone(c), newRecord(c)},

@@ -37,6 +37,10 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		return declare.Of(kind, name, member, doc).In("ChangeBatch.Changes[0].ResourceRecordSet." + member)
 	}
 	text := func(name, member, doc string) declare.Column { return of(modules.TypeText, name, member, doc) }
+	place := func(name, member string, same func(a, b string) bool, doc string) declare.Column {
+		return of(modules.TypeJSON, name, member, doc).Same(same).Since(4).
+			Check("jsonb_typeof(" + name + ") = 'object'")
+	}
 	changes := newBatcher()
 	change := func(action route53types.ChangeAction, options ...declare.Option) *declare.Op {
 		return declare.Call((*route53.Client).ChangeResourceRecordSets,
@@ -92,6 +96,15 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			of(modules.TypeBool, "multivalue_answer", "MultiValueAnswer",
 				"True: up to eight healthy ones are picked at random. NULL: not so.").Check(
 				"multivalue_answer").As(trueOnly),
+			place("geo_location", "GeoLocation", declare.Alike[route53types.GeoLocation](nil), "Where those are for whom it is "+
+				`picked: {"ContinentCode": "EU"}, {"CountryCode": "US", "SubdivisionCode": "CA"}, or {"CountryCode": "*"} `+
+				"for all others."),
+			place("geo_proximity_location", "GeoProximityLocation", declare.Alike(unbiased), "Where it is, picked for who is "+
+				`near that: {"AWSRegion": "us-east-1", "Bias": 10}, {"LocalZoneGroup": "us-east-1-bue-1"} or `+
+				`{"Coordinates": {"Latitude": "49.22", "Longitude": "-74.01"}}.`),
+			place("cidr_routing_config", "CidrRoutingConfig", declare.Alike[route53types.CidrRoutingConfig](nil),
+				`The addresses for which it is picked: {"CollectionId": "…", "LocationName": "office"} of a CIDR collection; `+
+					"the location * is all others."),
 			text("health_check_id", "HealthCheckId", "The id of the health check that tells whether it is healthy."),
 			declare.Bool("is_default", "",
 				"Whether it is one of the two records, NS and SOA, that every zone has from the beginning.").Computed(),
@@ -101,8 +114,13 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			"alias_dns_name IS NOT NULL OR alias_hosted_zone_id IS NULL",
 			"num_nonnulls(record, alias_dns_name) <= 1",
 			"set_identifier <> '' OR num_nonnulls(weight, latency_region, failover, multivalue_answer) = 0",
+			"set_identifier <> '' OR num_nonnulls(geo_location, geo_proximity_location, cidr_routing_config) = 0",
 		},
 
+		Published: declare.Published{Type: "AWS::Route53::RecordSet", Since: 4,
+			Columns: map[string]string{"HostedZoneId": "parent_hosted_zone_id", "HostedZoneName": "parent_hosted_zone_id"},
+			Without: map[string]string{"Comment": "it is said of a change, and is no state of a record set"},
+		},
 		EventMappings: modules.EventMappings("route53.amazonaws.com",
 			modules.Request("changeBatch.changes", "ChangeResourceRecordSets").Whole(
 				modules.IdentityPart{At: "requestParameters.hostedZoneId", As: func(id string) string {
@@ -383,16 +401,32 @@ func ownZone(_ context.Context, _ *declare.Step, in *route53.ChangeResourceRecor
 	return nil
 }
 
-// keepRest has a record set that replaces another keep what has no column.
+// unbiased has a location without a bias, which is 0, as one that AWS answers with.
+func unbiased(l *route53types.GeoProximityLocation) {
+	if awssdk.ToInt32(l.Bias) == 0 {
+		l.Bias = nil
+	}
+}
+
+// keepRest has a record set that replaces another keep where it is picked, if that has not been read.
 func keepRest(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRecordSetsInput) error {
-	if s.Have["set_identifier"].String() == "" {
+	unread := func(column string) bool { _, read := s.Have[column]; return !read && !s.Changes(column) }
+	geo, near, cidr := unread("geo_location"), unread("geo_proximity_location"), unread("cidr_routing_config")
+	if s.Have["set_identifier"].String() == "" || !geo && !near && !cidr {
 		return nil
 	}
 	was, err := readSet(ctx, s, s.Have)
 	if err == nil {
 		set := in.ChangeBatch.Changes[0].ResourceRecordSet
-		set.GeoLocation, set.GeoProximityLocation, set.CidrRoutingConfig = was.GeoLocation, was.GeoProximityLocation,
-			was.CidrRoutingConfig
+		if geo {
+			set.GeoLocation = was.GeoLocation
+		}
+		if near {
+			set.GeoProximityLocation = was.GeoProximityLocation
+		}
+		if cidr {
+			set.CidrRoutingConfig = was.CidrRoutingConfig
+		}
 	}
 	return aws.IfExists(err)
 }
@@ -408,8 +442,8 @@ func tellAll(ctx context.Context, s *declare.Step, in *route53.ChangeResourceRec
 	return err
 }
 
-// setOf returns the record set that a row is of, and whether the row tells all of it: what
-// tells apart records of one name and type may have no column.
+// setOf returns the record set that a row is of, and whether the row tells all of it: of records
+// of one name and type it does not, so that they are read as Route 53 writes them.
 func setOf(have modules.Row) (set *route53types.ResourceRecordSet, known bool, err error) {
 	set = &route53types.ResourceRecordSet{}
 	for _, column := range []string{"record", "ttl", "alias_dns_name", "alias_hosted_zone_id",

@@ -40,7 +40,7 @@ func TestParameterLifecycle(t *testing.T) {
 			"data_type":       {text("aws:ec2:image"), text("text")},
 			"tier":            {text("Advanced")},
 		},
-		Elsewhere: []string{"key_id"}, // TestSecret
+		Elsewhere: []string{"key_id", "policies"}, // TestSecret, TestPolicies
 	})
 }
 
@@ -95,6 +95,84 @@ func TestSecret(t *testing.T) {
 	}
 	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err == nil || modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create what there is: got %v, want class %s", err, modules.Exists)
+	}
+}
+
+// Policies are read, set and removed; a change of something else does not send them, which leaves them as they are
+// (page PutParameter, Policies). moto tells them in another form than AWS.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	const expiration = `{"Type":"Expiration","Version":"1.0","Attributes":{"Timestamp":"2030-01-01T00:00:00.000Z"}}`
+	const notice = `{"Type":"NoChangeNotification","Version":"1.0","Attributes":{"After":"20","Unit":"Days"}}`
+	var texts []string
+	var sent []any
+	r := newParameter(awstest.FakeJSON(t, map[string]func(awstest.Input) (any, error){
+		"DescribeParameters": func(awstest.Input) (any, error) {
+			var list []any
+			for _, text := range texts {
+				list = append(list, map[string]string{"PolicyText": text, "PolicyType": "any", "PolicyStatus": "Pending"})
+			}
+			return map[string]any{"Parameters": []any{map[string]any{"Name": "a", "Type": "String", "Tier": "Advanced", "Version": 1,
+				"DataType": "text", "Policies": list}}}, nil
+		},
+		"GetParameters": func(awstest.Input) (any, error) {
+			return map[string]any{"Parameters": []any{map[string]any{"Name": "a", "Type": "String", "Value": "v"}}}, nil
+		},
+		"ListTagsForResource": func(awstest.Input) (any, error) { return map[string]any{}, nil },
+		"PutParameter": func(in awstest.Input) (any, error) {
+			sent = append(sent, in["Policies"])
+			if text := in.Text("Policies"); text == "[{}]" {
+				texts = nil
+			} else if text != "" {
+				var list []json.RawMessage
+				if err := json.Unmarshal([]byte(text), &list); err != nil {
+					t.Error(err)
+				}
+				texts = nil
+				for _, one := range list {
+					texts = append(texts, string(one))
+				}
+			}
+			return map[string]any{"Version": 2, "Tier": "Advanced"}, nil
+		},
+	}))
+	if err := r.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	identity := modules.Row{"name": modules.Text("a")}
+	column := r.Table().Column("policies")
+	for _, change := range []struct {
+		column string
+		value  modules.Value
+		left   modules.Value
+		sends  bool
+	}{
+		{"value", modules.Text("w"), modules.Null, false},
+		{"policies", modules.Text("[" + expiration + "]"), modules.Text("[" + expiration + "]"), true},
+		{"policies", modules.Text("[" + notice + "," + expiration + "]"), modules.Text("[" + expiration + ", " + notice + "]"), true},
+		{"value", modules.Text("x"), modules.Text("[" + expiration + "," + notice + "]"), false},
+		{"policies", modules.Null, modules.Null, true},
+	} {
+		rows, err := awstest.Get(t.Context(), r, awstest.Scope("us-east-1"), []modules.Row{identity})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("got %v, %v", rows, err)
+		}
+		want := rows[0].Clone()
+		want[change.column] = change.value
+		if err := awstest.Update(t.Context(), r, awstest.Permit(), awstest.Scope("us-east-1"), rows[0], want,
+			[]string{change.column}); err != nil {
+			t.Fatal(err)
+		}
+		if last := sent[len(sent)-1]; (last != nil) != change.sends {
+			t.Errorf("%s to %v sends %v", change.column, change.value, last)
+		}
+		rows, err = awstest.Get(t.Context(), r, awstest.Scope("us-east-1"), []modules.Row{identity})
+		if err != nil || !column.Same(rows[0]["policies"], change.left) {
+			t.Errorf("%s to %v leaves %v, %v", change.column, change.value, rows, err)
+		}
+	}
+	if samePolicies("["+expiration+"]", "["+notice+"]") || samePolicies("["+expiration+"]", "[]") {
+		t.Error("other policies are taken for the same")
 	}
 }
 

@@ -3,6 +3,7 @@ package awsssm
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -26,7 +27,7 @@ const secure = string(ssmtypes.ParameterTypeSecureString)
 // Module returns the module aws_ssm, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_ssm", Version: 1, Doc: "Parameters of Systems Manager's Parameter Store (SSM).",
+		Name: "aws_ssm", Version: 2, Doc: "Parameters of Systems Manager's Parameter Store (SSM).",
 		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newParameter(c)},
 	}
 }
@@ -40,7 +41,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		Doc: "Parameters: values that programs look up by name. The value of a SecureString is a secret: it is " +
 			"written to secure_value, passed on, and never read, so that nothing here shows it, " +
 			"nor notices that somebody has changed it by other means (version and last_modified_date do). " +
-			"Policies of advanced parameters are not shown, and stay as they are. A deleted parameter's versions are " +
+			"A deleted parameter's versions are " +
 			"gone, and its name can be used again after 30 seconds.",
 		Service: declare.Service(ssm.NewFromConfig),
 		Columns: []declare.Column{
@@ -72,6 +73,10 @@ func newParameter(c *aws.Clients) *declare.Resource {
 				OptionalComputed().OneOf("Standard", "Advanced", tiering).Same(func(a, b string) bool {
 				return a == tiering || b == tiering
 			}),
+			declare.JSON("policies", "Policies", "What becomes of an advanced parameter with time, in any order: "+
+				`[{"Type": "Expiration", "Version": "1.0", "Attributes": {"Timestamp": "2030-01-01T00:00:00.000Z"}}]; `+
+				"also ExpirationNotification and NoChangeNotification.").
+				EmptyIsNull().Same(samePolicies).As(policies).Check("jsonb_typeof(policies) = 'array'").Since(2),
 			declare.Bigint("version", "Version", "The number of its version, which changes with it.").Computed(),
 			declare.ARN("arn", "ARN"),
 			declare.Time("last_modified_date", "LastModifiedDate", "When it was last changed."),
@@ -87,6 +92,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 			`(type = '` + secure + `') = (value IS NULL)`,
 			`type = '` + secure + `' OR secure_value IS NULL AND key_id IS NULL`,
 		},
+		Published:           declare.Published{Type: "AWS::SSM::Parameter", Since: 2},
 		DestroyBeforeCreate: true, // one name is one parameter
 
 		EventMappings: modules.EventMappings("ssm.amazonaws.com",
@@ -99,7 +105,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		Rows:   values,
 		Create: declare.Call((*ssm.Client).PutParameter),
 		Updates: []declare.Update{declare.Replace(declare.Call((*ssm.Client).PutParameter,
-			declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole)))},
+			declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole), declare.Edit(keepPolicies)))},
 		Delete:    declare.Call((*ssm.Client).DeleteParameter),
 		HoldsData: true, // a SecureString's value, which nothing here knows
 	})
@@ -150,6 +156,56 @@ func values(ctx context.Context, s *declare.Step, _ []*ssmtypes.ParameterMetadat
 	}
 	for _, i := range at { // gone since
 		rows[i] = nil
+	}
+	return nil
+}
+
+// none are policies in whose stead there are none ("Assigning parameter policies in Parameter Store", Systems Manager
+// User Guide): an empty policy. Left out, those that there are stay (page PutParameter, Policies).
+const none = "[{}]"
+
+// policies are parameter policies, of which DescribeParameters tells the text of each.
+var policies = declare.Codec{
+	Decode: func(member any) (modules.Value, error) {
+		var list []json.RawMessage
+		for _, p := range member.([]ssmtypes.ParameterInlinePolicy) {
+			if text := awssdk.ToString(p.PolicyText); json.Valid([]byte(text)) {
+				list = append(list, json.RawMessage(text))
+			}
+		}
+		if len(list) == 0 {
+			return modules.Null, nil
+		}
+		return modules.JSON(list)
+	},
+	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
+}
+
+// samePolicies reports whether two lists have the same policies, whose order means nothing.
+func samePolicies(a, b string) bool {
+	sorted := func(text string) ([]string, error) {
+		var list []any
+		err := json.Unmarshal([]byte(text), &list)
+		texts := make([]string, len(list))
+		for i, policy := range list {
+			one, _ := json.Marshal(policy) // it has been parsed
+			texts[i] = string(one)
+		}
+		slices.Sort(texts)
+		return texts, err
+	}
+	x, err := sorted(a)
+	y, failed := sorted(b)
+	return err == nil && failed == nil && slices.Equal(x, y) || a == b
+}
+
+// keepPolicies has a change of something else leave the policies alone.
+func keepPolicies(_ context.Context, s *declare.Step, in *ssm.PutParameterInput) error {
+	switch {
+	case !s.Changes("policies"):
+		in.Policies = nil
+	case s.Want["policies"].IsNull():
+		in.Policies = awssdk.String(none)
 	}
 	return nil
 }
