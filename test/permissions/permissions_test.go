@@ -228,6 +228,8 @@ var rest = []struct{ service, method, path, action string }{
 	{"elasticfilesystem", "DELETE", `/resource-tags/.+`, "UntagResource"},
 	{"appsync", "GET", `/v1/apis`, "ListGraphqlApis"}, {"appsync", "POST", `/v1/apis`, "CreateGraphqlApi"},
 	{"appsync", "GET", `/v1/apis/[^/]+`, "GetGraphqlApi"},
+	{"appsync", "GET", `/v1/apis/[^/]+/environmentVariables`, "GetGraphqlApiEnvironmentVariables"},
+	{"appsync", "PUT", `/v1/apis/[^/]+/environmentVariables`, "PutGraphqlApiEnvironmentVariables"},
 	{"appsync", "POST", `/v1/apis/[^/]+`, "UpdateGraphqlApi"},
 	{"appsync", "DELETE", `/v1/apis/[^/]+`, "DeleteGraphqlApi"},
 	{"appsync", "POST", `/v1/tags/.+`, "TagResource"}, {"appsync", "DELETE", `/v1/tags/.+`, "UntagResource"},
