@@ -87,8 +87,8 @@ func kinds(a testaws.Account, role string) []kind {
 						KeyType: dynamotypes.KeyTypeHash}},
 					Tags: []dynamotypes.Tag{{Key: aws.String("kind"), Value: aws.String("economy")}}})
 			return err
-		}, 2, []string{"ListTables", "DescribeTable", "DescribeTimeToLive", "ListTagsOfResource",
-			"DescribeContinuousBackups"}},
+		}, 6, []string{"ListTables", "DescribeTable", "DescribeTimeToLive", "ListTagsOfResource",
+			"DescribeContinuousBackups", "DescribeContributorInsights", "DescribeKinesisStreamingDestination", "GetResourcePolicy"}},
 		{"log group", "log_group", func(ctx context.Context, i int) error {
 			_, err := cloudwatchlogs.NewFromConfig(cfg).CreateLogGroup(ctx,
 				&cloudwatchlogs.CreateLogGroupInput{LogGroupName: name(i)})
