@@ -80,6 +80,7 @@ func configurations() []declare.Column {
 			`Where objects are copied to, and by which role: {"Role": "arn:…", "Rules": […]}. Needs versioning_enabled.`,
 			declare.Call((*s3.Client).GetBucketReplication, rarely("ReplicationConfigurationNotFoundError")...)).As(structure(func(c *s3types.ReplicationConfiguration) {
 			for i := range c.Rules {
+				//lint:ignore SA1019 A rule that has it may have no filter.
 				if c.Rules[i].Filter == nil && c.Rules[i].Prefix == nil {
 					c.Rules[i].Filter = &s3types.ReplicationRuleFilter{Prefix: awssdk.String("")} // all objects
 				}
@@ -238,6 +239,7 @@ func changeLifecycle(ctx context.Context, s *declare.Step) error {
 		return aws.IfExists(err)
 	}
 	for i := range rules {
+		//lint:ignore SA1019 A rule that has it may have no filter.
 		if rules[i].Filter == nil && rules[i].Prefix == nil {
 			rules[i].Filter = &s3types.LifecycleRuleFilter{} // of all objects
 		}
