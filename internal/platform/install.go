@@ -389,6 +389,9 @@ func tryUpgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regis
 				if err := upgradeModule(ctx, tx, registry, m, from); err != nil {
 					return fmt.Errorf("upgrade module %s from version %d to %d: %w", m.Name, from, m.Version, err)
 				}
+				if err := emptyRows(ctx, tx, m); err != nil { // of columns that are new
+					return err
+				}
 			}
 			if err := renewRules(ctx, tx, old); err != nil {
 				return err
@@ -489,9 +492,14 @@ func emptyRows(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
 		if len(t.Secrets()) == 0 {
 			continue
 		}
-		if err := tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL, EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'iasql_hide')`, name).
-			Scan(&there, &hides); err != nil || !there {
+		if err := tx.QueryRow(ctx, `
+			SELECT count(*) = cardinality($2::text[]), EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'iasql_hide')
+			FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = ANY ($2) AND NOT attisdropped`, name, t.Secrets()).
+			Scan(&there, &hides); err != nil {
 			return err
+		}
+		if !there { // the table, or the column that this version adds
+			continue
 		}
 		for _, statement := range t.VaultDDL() {
 			if err := exec(ctx, tx, statement); err != nil {
