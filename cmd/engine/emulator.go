@@ -23,7 +23,9 @@ func correctCommand() *cobra.Command {
 		Hidden: true, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return correctEmulator(cmd.Context(), args[0], listen) },
 	}
-	cmd.Flags().StringVar(&listen, "listen", ":5000", "`ADDRESS` to listen on.")
+	flags := cmd.Flags()
+	flags.StringVar(&listen, "listen", ":5000", "`ADDRESS` to listen on.")
+	fromEnv(flags, "listen", "IASQL_EMULATOR_LISTEN")
 	return cmd
 }
 
