@@ -125,12 +125,16 @@ func TestCommandsTouch(t *testing.T) {
 	}
 }
 
+// asLogged are the operations of S3 whose events have other names ("Amazon S3 bucket-level actions tracked by CloudTrail
+// logging", S3 User Guide).
+var asLogged = strings.NewReplacer("publicaccessblock", "bucketpublicaccessblock",
+	"bucketlifecycleconfiguration", "bucketlifecycle")
+
 // operationOf returns what CloudTrail calls the operation of a command, in small letters.
 func operationOf(command string) string {
 	words := strings.Fields(assignment.ReplaceAllString(command, ""))
 	if len(words) < 2 {
 		return ""
 	}
-	// as S3 calls it
-	return strings.Replace(strings.ReplaceAll(words[1], "-", ""), "publicaccessblock", "bucketpublicaccessblock", 1)
+	return asLogged.Replace(strings.ReplaceAll(words[1], "-", ""))
 }
