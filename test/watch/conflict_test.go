@@ -128,6 +128,11 @@ func TestConflictsSayWho(t *testing.T) {
 	// a message that is received by a call which is cut off comes again after the visibility timeout
 	w.Eventually(2*time.Minute, "the decided conflict says who it was", has("after"))
 
+	// What the cloud had chosen for the new queue was pulled, and an event within five seconds of that is taken for its cause:
+	// clocks differ.
+	w.Eventually(20*time.Second, "the creation is long over", func() bool {
+		return w.PSQL(`SELECT max(ts) < now() - interval '6 seconds' FROM iasql_audit_log WHERE table_name = 'queue' AND record_id = (SELECT id FROM queue WHERE name = 'before')`) == "t"
+	})
 	// The event comes before the edit is carried out.
 	w.PSQL(`CALL iasql_begin('test')`, `UPDATE queue SET visibility_timeout = 60 WHERE name = 'before'`)
 	set("before")
@@ -139,6 +144,10 @@ func TestConflictsSayWho(t *testing.T) {
 	w.Joined(`CALL iasql_commit()`)
 	if !has("before")() {
 		t.Errorf("when the batch is committed the conflicts are %s", w.PSQL(`SELECT * FROM iasql_conflicts`))
+		t.Logf("the events: %s", w.Admin(`SELECT string_agg(concat_ws(' ', e.call, e.at, e.received, e.request_id, e.actor, (SELECT 'own' FROM iasql_internal.own_request r WHERE r.id = e.request_id),
+			h.column_name, h.value, h.due, h.tries), E'\n') FROM iasql_internal.cloud_event e JOIN iasql_internal.hint h ON (e.account, e.id) = (h.account, h.event) WHERE h.value LIKE '%before'`))
+		t.Logf("the audit log: %s", w.Admin(`SELECT string_agg(concat_ws(' ', l.id, l.ts, l.since, l.origin, l.change_type, l.event_id, l.settled_at, l.change), E'\n' ORDER BY l.id)
+			FROM iasql_audit_log l WHERE l.table_name = 'queue' AND l.record_id = (SELECT id FROM queue WHERE name = 'before')`))
 	}
 
 	// An open one.
