@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,13 @@ func correctCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "correct-emulator URL", Short: "Pass requests on to moto, and make of its answers what AWS has.",
 		Hidden: true, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return correctEmulator(cmd.Context(), args[0], listen) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			listener, err := net.Listen("tcp", listen)
+			if err != nil {
+				return err
+			}
+			return correctEmulator(cmd.Context(), args[0], listener)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", ":5000", "`ADDRESS` to listen on.")
@@ -29,17 +34,13 @@ func correctCommand() *cobra.Command {
 	return cmd
 }
 
-// correctEmulator serves until ctx ends.
-func correctEmulator(ctx context.Context, emulator, listen string) error {
+// correctEmulator serves on a listener until ctx ends.
+func correctEmulator(ctx context.Context, emulator string, listener net.Listener) error {
 	target, err := url.Parse(emulator)
 	if err != nil || target.Host == "" {
 		return fmt.Errorf("%q is not the URL of an emulator, such as http://emulator:5000", emulator)
 	}
-	listener, err := net.Listen("tcp", listen)
-	if err != nil {
-		return err
-	}
-	server := &http.Server{Handler: devenv.Forward(target, nil), ReadHeaderTimeout: 10 * time.Second}
+	server := devenv.Correcting(target)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

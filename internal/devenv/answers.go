@@ -89,6 +89,11 @@ func Forward(target *url.URL, prepare func(*httputil.ProxyRequest)) http.Handler
 	})
 }
 
+// Correcting returns a server that is the emulator at target, with AWS's answers; see [Forward].
+func Correcting(target *url.URL) *http.Server {
+	return &http.Server{Handler: Forward(target, nil), ReadHeaderTimeout: 10 * time.Second}
+}
+
 // Corrected listens on 127.0.0.1 for an SDK that is to read moto's answers, and
 // returns its URL. It stops with stop.
 func (m *Moto) Corrected() (at string, stop func(), err error) {
@@ -100,7 +105,7 @@ func (m *Moto) Corrected() (at string, stop func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	server := &http.Server{Handler: Forward(target, nil), ReadHeaderTimeout: 10 * time.Second}
+	server := Correcting(target)
 	go func() { _ = server.Serve(listener) }() // ends with Close
 	return "http://" + listener.Addr().String(), func() { _ = server.Close() }, nil
 }

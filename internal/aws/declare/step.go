@@ -35,6 +35,9 @@ type Step struct {
 // [modules.ListRequest].
 func (s *Step) Recorded(object modules.Row) bool { return s.list.IsRecorded(object) }
 
+// RarelyDue reports whether what seldom changes of an object is to be read now; see [modules.ListRequest] and [Rarely].
+func (s *Step) RarelyDue(object modules.Row) bool { return s.list.IsRarelyDue(object) }
+
 // Postponed reports, within a listing, whether what is within a parent is left to a later one:
 // see [modules.ListRequest].
 func (s *Step) Postponed(parent string) bool { return s.list.IsPostponed(parent) }

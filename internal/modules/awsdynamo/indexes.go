@@ -29,11 +29,7 @@ func parseIndexes(column string, v modules.Value) ([]dbtypes.GlobalSecondaryInde
 		if p := all[i].Projection; p != nil {
 			slices.Sort(p.NonKeyAttributes)
 		}
-		if o := all[i].OnDemandThroughput; o != nil {
-			if limited(o); o.MaxReadRequestUnits == nil && o.MaxWriteRequestUnits == nil {
-				all[i].OnDemandThroughput = nil
-			}
-		}
+		all[i].OnDemandThroughput = limits(all[i].OnDemandThroughput)
 	}
 	return all, nil
 }
@@ -151,13 +147,8 @@ func indexes(t *dbtypes.TableDescription, k key, kinds map[string]string, row mo
 		if d.IndexStatus == dbtypes.IndexStatusDeleting {
 			continue
 		}
-		index := dbtypes.GlobalSecondaryIndex{IndexName: d.IndexName, KeySchema: d.KeySchema, Projection: d.Projection}
-		if o := d.OnDemandThroughput; o != nil {
-			index.OnDemandThroughput = o
-			if limited(o); o.MaxReadRequestUnits == nil && o.MaxWriteRequestUnits == nil {
-				index.OnDemandThroughput = nil
-			}
-		}
+		index := dbtypes.GlobalSecondaryIndex{IndexName: d.IndexName, KeySchema: d.KeySchema, Projection: d.Projection,
+			OnDemandThroughput: limits(d.OnDemandThroughput)}
 		if p := d.ProvisionedThroughput; p != nil && !perRequest && awssdk.ToInt64(p.ReadCapacityUnits) > 0 {
 			index.ProvisionedThroughput = &dbtypes.ProvisionedThroughput{ReadCapacityUnits: p.ReadCapacityUnits,
 				WriteCapacityUnits: p.WriteCapacityUnits}

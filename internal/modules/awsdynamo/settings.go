@@ -22,6 +22,18 @@ func limited(o *dbtypes.OnDemandThroughput) {
 	}
 }
 
+// limits returns limits without those that are none; nil if none is left.
+func limits(o *dbtypes.OnDemandThroughput) *dbtypes.OnDemandThroughput {
+	if o == nil {
+		return nil
+	}
+	left := *o
+	if limited(&left); left.MaxReadRequestUnits == nil && left.MaxWriteRequestUnits == nil {
+		return nil
+	}
+	return &left
+}
+
 // unlimited returns a limit with what takes the rest of it away.
 func unlimited(o *dbtypes.OnDemandThroughput) *dbtypes.OnDemandThroughput {
 	whole := &dbtypes.OnDemandThroughput{MaxReadRequestUnits: awssdk.Int64(-1), MaxWriteRequestUnits: awssdk.Int64(-1)}
@@ -38,10 +50,10 @@ func unlimited(o *dbtypes.OnDemandThroughput) *dbtypes.OnDemandThroughput {
 var onDemandThroughput = declare.Codec{
 	Decode: func(member any) (modules.Value, error) {
 		o := member.(dbtypes.OnDemandThroughput)
-		if limited(&o); o.MaxReadRequestUnits == nil && o.MaxWriteRequestUnits == nil {
-			return modules.Null, nil
+		if left := limits(&o); left != nil {
+			return aws.Document(*left)
 		}
-		return aws.Document(o)
+		return modules.Null, nil
 	},
 	Encode: func(v modules.Value) (any, error) {
 		var o dbtypes.OnDemandThroughput

@@ -108,13 +108,17 @@ func newZone(c *aws.Clients) *declare.Resource {
 // unlisted completes a zone that was listed: no listing tells its name servers and its VPCs. The
 // name servers stay what they were when it was created ("Getting the name servers for a public
 // hosted zone", Route 53 Developer Guide: others take another zone), so that they are read
-// once. Five calls a second are all that an account has.
+// once, and the VPCs seldom. Five calls a second are all that an account has.
 func unlisted(ctx context.Context, s *declare.Step, z *route53.GetHostedZoneOutput, row modules.Row) error {
 	if z.DelegationSet != nil || len(z.VPCs) > 0 {
 		return nil
 	}
 	private := row["is_private"].Bool()
-	if !private {
+	switch {
+	case private && !s.RarelyDue(row):
+		delete(row, "vpcs")
+		return nil
+	case !private:
 		delete(row, "name_servers")
 		if s.Recorded(row) {
 			return nil
