@@ -217,6 +217,24 @@ func TestPrivateZone(t *testing.T) {
 			t.Errorf("got %v by %v, want %v by %d calls", got, z.calls, next.want, next.calls)
 		}
 	}
+	// A listing that nobody waits for reads them seldom: five calls a second are all that an account has.
+	for _, due := range []bool{true, false} {
+		err := awstest.ListAs(t.Context(), r, modules.ListRequest{Scope: awstest.Scope(""),
+			RarelyDue: func(modules.Row) bool { return due }}, func(rows []modules.Row) error {
+			for _, row := range rows {
+				if v, known := row["vpcs"]; known != due || due && !column.Same(v, vpcs(t, "eu-west-1/vpc-3")) {
+					t.Errorf("due %v: got %v", due, row)
+				}
+			}
+			if len(rows) != 1 {
+				t.Errorf("listed are %d zones", len(rows))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
 	if !column.FixedKind || column.Same(two, vpcs(t, "us-east-1/vpc-1", "us-east-1/vpc-2")) {
 		t.Error("a zone that becomes public is replaced, and a VPC has a region")
 	}
