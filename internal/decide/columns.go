@@ -23,6 +23,7 @@ func decideColumns(s *Subject, p Policy) Decision {
 			cs.look(c)
 		}
 	}
+	cs.lists()
 	return cs.conclude()
 }
 
@@ -61,7 +62,7 @@ func (cs *columns) mode(c *modules.Column) modes.Mode {
 // look looks at one column.
 func (cs *columns) look(c *modules.Column) {
 	s, m := cs.s, cs.mode(c)
-	have := s.Record.Row[c.Name] // D
+	have, moved := s.Names(c) // D
 	if c.WriteOnly {
 		cs.secret(c, m, have)
 		return
@@ -83,6 +84,12 @@ func (cs *columns) look(c *modules.Column) {
 		return
 	}
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
+	switch {
+	case s.followsList(c) && !m.CloudWins() && !c.Replaces(cloud, have):
+		v = verdictPush
+	case moved:
+		v = s.moveNames(c, m, v, have, cloud)
+	}
 	if cloud.IsUnrecorded() && v == verdictPull {
 		return // the cloud may choose it, and the row has no word for it
 	}

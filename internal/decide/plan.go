@@ -244,6 +244,9 @@ func (b *builder) link(op *Op) {
 	s := op.Subject
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
+		if records := s.Table.RecordsOf(c); records != nil {
+			b.linkList(op, c, records)
+		}
 		ref := c.References
 		if ref == nil || c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion {
 			continue

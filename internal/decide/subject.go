@@ -25,6 +25,7 @@ type Subject struct {
 	Batch int64
 	// RefKeys holds, for every column that references a record by id, the
 	// cloud's name for the record it references now; NULL while that has none.
+	// Of a list of records it is the list of their names.
 	RefKeys modules.Row
 
 	// What the cloud has, and the calls by which this engine has changed it within

@@ -228,7 +228,7 @@ func pushRows(step decide.Step) []previewRow {
 			switch {
 			case c.Computed && v.IsNull():
 				r.Changes[c.Name] = change("null", knownAfterApply)
-			case !c.Local && !v.IsNull():
+			case (!c.Local || c.Records != nil) && !v.IsNull():
 				r.Changes[c.Name] = change("null", show(c, v))
 			}
 		}
@@ -245,7 +245,12 @@ func pushRows(step decide.Step) []previewRow {
 			if s.NamesOutgoing(name) {
 				from = show(c, s.Record.Row[name])
 			}
-			r.Changes[name] = change(from, show(c, s.Record.Row[name]))
+			names, _ := s.Names(c)
+			r.Changes[name] = change(from, show(c, names))
+			if records := s.Table.RecordsOf(c); records != nil { // which has what has no name yet
+				r.Changes[records.Name] = change(show(records, s.Object[records.Name]),
+					show(records, s.Record.Row[records.Name]))
+			}
 		}
 		for i := range s.Table.Columns {
 			if c := &s.Table.Columns[i]; d.Action == decide.Replace && c.Identity && c.Computed {

@@ -37,6 +37,10 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	statements = append(statements, t.triggerDDL()...)
 	statements = append(statements, t.ValuesDDL()...)
 	statements = append(statements, t.besideDDL(lookup)...)
+	for _, c := range t.Lists() {
+		statements = append(statements, t.recordsIndexDDL(c))
+	}
+	statements = append(statements, t.recordsDDL(lookup)...)
 	return append(statements, t.ScopeDDL(lookup)...)
 }
 
@@ -60,6 +64,9 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 			fmt.Sprintf("ALTER TABLE public.%s ADD COLUMN %s", quote(t.Name), t.columnDDL(c)))
 		statements = append(statements, t.referenceDDL(c, lookup)...)
 		statements = append(statements, t.fillDDL(c, lookup)...)
+		if c.Records != nil {
+			statements = append(append(statements, t.recordsIndexDDL(c)), t.fillRecordsDDL(c, lookup)...)
+		}
 	}
 	for _, check := range t.constraints(nil) {
 		statements = append(statements, t.renewDDL(check))
@@ -68,6 +75,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
 	}
 	statements = append(statements, t.besideDDL(lookup)...)
+	statements = append(statements, t.recordsDDL(lookup)...)
 	statements = append(statements, t.ScopeDDL(lookup)...)
 	return append(statements, fmt.Sprintf("COMMENT ON TABLE public.%s IS %s", quote(t.Name), literal(t.Doc)))
 }
@@ -356,6 +364,7 @@ func (t *Table) DropDDL() []string {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
 	}
 	statements = append(statements, t.dropBesideDDL()...)
+	statements = append(statements, t.dropRecordsDDL()...)
 	if !t.setting() {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.valuesFunction()+"()",
 			fmt.Sprintf("DELETE FROM iasql_internal.value_rule WHERE table_name = %s", literal(t.Name)))
@@ -390,6 +399,8 @@ func (t *Table) triggerDDL() []string {
 type Flags struct {
 	Identity, Computed, WriteOnly, Columns []string
 	Local                                  []string
+	// Chosen are those in which NULL leaves the choice to the cloud.
+	Chosen []string
 	// Fixed are fixed at creation: changing one replaces the object, but for setting
 	// one to NULL that is among FixedChosen.
 	Fixed, FixedChosen []string
@@ -415,7 +426,7 @@ const columnDefault = "is_default"
 // them.
 func (t *Table) ColumnFlags() Flags {
 	f := Flags{Identity: []string{}, Computed: []string{}, WriteOnly: []string{}, Columns: []string{},
-		Local: []string{}, NaturalKey: []string{},
+		Local: []string{}, Chosen: []string{}, NaturalKey: []string{},
 		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Contents: map[string]string{},
 		Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
@@ -426,6 +437,9 @@ func (t *Table) ColumnFlags() Flags {
 		}
 		if c.WriteOnly {
 			f.WriteOnly = append(f.WriteOnly, c.Name)
+		}
+		if c.OptionalComputed {
+			f.Chosen = append(f.Chosen, c.Name)
 		}
 		if c.CreateOnly && c.Name != ColumnAccount {
 			f.Fixed = append(f.Fixed, c.Name)

@@ -91,6 +91,9 @@ func (c *Column) remarks() string {
 		}
 		parts = append(parts, fmt.Sprintf("References `%s.%s`.", ref.Table, key))
 	}
+	if ref := c.Records; ref != nil {
+		parts = append(parts, fmt.Sprintf("Its elements are ids of `%s`, in step with `%s`.", ref.Table, ref.Beside))
+	}
 	add(c.Computed, "*Assigned by the cloud.*")
 	add(c.FixedKind, "*Changing it from or to NULL replaces the object.*")
 	add(c.CreateOnly && c.Name != ColumnAccount, "*Changing it replaces the object.*")

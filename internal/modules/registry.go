@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -211,7 +212,7 @@ func (c *content) addFunctions() error {
 func (c *content) checkReferences() error {
 	for _, t := range c.tables {
 		for i := range t.Columns {
-			ref := t.Columns[i].References
+			ref := cmp.Or(t.Columns[i].References, t.Columns[i].Records)
 			if ref == nil {
 				continue
 			}

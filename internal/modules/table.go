@@ -125,6 +125,12 @@ type Column struct {
 	Enum       []string // the values that users may write
 	References *Reference
 
+	// Records makes the column, of type bigint[], the list of the records that the elements of another column
+	// of the table name: [Reference.Beside], of type text[], which stands before it and is what is read and sent.
+	// An element without a record is NULL here and a name there; one that has no name yet, the other way round.
+	// A trigger keeps what users write to either in step. Of the reference only Table, Key, AnyScope and Beside count.
+	Records *Reference
+
 	Identity bool // with account and region: tells which object a record is
 	Computed bool // the cloud decides it: always pulled, never written by users
 	// Incarnation: the cloud gives another object of the same identity another value, such as the time when it was
@@ -377,8 +383,10 @@ func (t *Table) Scope(r Row) Scope {
 func (t *Table) Parents() []string {
 	var names []string
 	for i := range t.Columns {
-		if ref := t.Columns[i].References; ref != nil && ref.Table != t.Name && !slices.Contains(names, ref.Table) {
-			names = append(names, ref.Table)
+		for _, ref := range []*Reference{t.Columns[i].References, t.Columns[i].Records} {
+			if ref != nil && ref.Table != t.Name && !slices.Contains(names, ref.Table) {
+				names = append(names, ref.Table)
+			}
 		}
 	}
 	slices.Sort(names)
@@ -411,6 +419,9 @@ func (t *Table) Validate() error {
 		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText ||
 			c.References.ByKey && !t.Column(c.References.Beside).Computed):
 			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
+		case c.Records != nil && (c.Type != TypeIDs || !c.Local || c.References != nil || !t.listsBefore(i)):
+			return fmt.Errorf("table %s: column %s: a list of records is a Local column of type bigint[] behind "+
+				"the one of type text[] that has their names", t.Name, c.Name)
 		case c.References != nil && c.References.ListedIf != "":
 			if err := t.validateListedIf(c); err != nil {
 				return err

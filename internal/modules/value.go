@@ -235,6 +235,56 @@ func (v Value) Strings() []string {
 	return list
 }
 
+// Elements returns the value of a text[] column; [Null] stands for an element that is NULL.
+func Elements(list []Value) Value {
+	elements := make([]any, len(list))
+	for i, v := range list {
+		if !v.IsNull() {
+			elements[i] = v.text
+		}
+	}
+	return stringsOnly(elements)
+}
+
+// Elements returns the elements of a text[] column's value, [Null] for those that are NULL; nil for NULL.
+func (v Value) Elements() []Value {
+	var raw []*string
+	if !v.isPlain() || json.Unmarshal([]byte(v.text), &raw) != nil {
+		return nil
+	}
+	list := make([]Value, len(raw))
+	for i, s := range raw {
+		list[i] = TextPtr(s)
+	}
+	return list
+}
+
+// IDs returns the value of a bigint[] column; 0 stands for an element that is NULL.
+func IDs(list []int64) Value {
+	elements := make([]any, len(list))
+	for i, id := range list {
+		if id != 0 {
+			elements[i] = json.Number(strconv.FormatInt(id, 10))
+		}
+	}
+	return stringsOnly(elements)
+}
+
+// IDs returns the elements of a bigint[] column's value, 0 for those that are NULL; nil for NULL.
+func (v Value) IDs() []int64 {
+	var raw []*int64
+	if !v.isPlain() || json.Unmarshal([]byte(v.text), &raw) != nil {
+		return nil
+	}
+	list := make([]int64, len(raw))
+	for i, id := range raw {
+		if id != nil {
+			list[i] = *id
+		}
+	}
+	return list
+}
+
 // Type is the PostgreSQL type of a column, as it is spelt in DDL.
 type Type string
 
@@ -248,6 +298,7 @@ const (
 	TypeTime    Type = "timestamptz"
 	TypeJSON    Type = "jsonb"
 	TypeTexts   Type = "text[]"
+	TypeIDs     Type = "bigint[]"
 	TypeCIDR    Type = "cidr"
 	TypeInet    Type = "inet"
 )
@@ -286,7 +337,7 @@ func (t Type) Canonical(text string) (string, error) {
 			}
 		}
 		return "", fmt.Errorf("%q is not a time", text)
-	case TypeJSON, TypeTexts:
+	case TypeJSON, TypeTexts, TypeIDs:
 		return canonicalJSON(text)
 	case TypeCIDR, TypeInet:
 		if !strings.Contains(text, "/") {

@@ -54,7 +54,9 @@ func (t *Table) rules() (list []rule) {
 					condition: check.condition, hint: c.allowed(check.condition)})
 			}
 		}
-		if extra := c.wellFormed(); extra != "" && !c.Computed && !t.hides(c) {
+		if records := t.RecordsOf(c); records != nil {
+			list = append(list, t.listRule(c, records))
+		} else if extra := c.wellFormed(); extra != "" && !c.Computed && !t.hides(c) {
 			list = append(list, rule{name: named(t.Name, c.Name, "form"), columns: []string{c.Name}, condition: extra,
 				hint: formHint[c.Type], extra: true})
 		}
@@ -77,6 +79,17 @@ func (c *Column) wellFormed() string {
 		return fmt.Sprintf("%s NOT IN ('NaN', 'Infinity', '-Infinity')", name)
 	}
 	return ""
+}
+
+// listRule is the rule that each element of a list of names has a name or, beside it, a record.
+func (t *Table) listRule(c, records *Column) rule {
+	return rule{name: named(t.Name, c.Name, "form"), columns: []string{c.Name, records.Name}, extra: true,
+		condition: fmt.Sprintf("coalesce(array_ndims(%[1]s), 1) = 1 AND coalesce(array_ndims(%[2]s), 1) = 1 "+
+			"AND NOT EXISTS (SELECT FROM unnest(%[1]s, %[2]s) e (name, record) WHERE e.name IS NULL AND e.record IS NULL)",
+			quote(c.Name), quote(records.Name)),
+		hint: fmt.Sprintf("It is a list of one dimension. NULL stands in it only for what %s names by its record and the "+
+			"cloud has no name for yet: leave out what there is none of, and set the column to NULL for none at all.",
+			records.Name)}
 }
 
 var formHint = map[Type]string{

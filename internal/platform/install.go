@@ -234,16 +234,16 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
 		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key,
-			fixed, fixed_chosen, holds_data, names, fixed_within, contents)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+			fixed, fixed_chosen, holds_data, names, fixed_within, contents, chosen)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
 			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names,
-			fixed_within = excluded.fixed_within, contents = excluded.contents`,
+			fixed_within = excluded.fixed_within, contents = excluded.contents, chosen = excluded.chosen`,
 		t.Name, res == nil, f.Identity, f.Computed, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil ||
 			can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
-		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents)
+		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents, f.Chosen)
 	return err
 }
 
@@ -366,7 +366,10 @@ func tryUpgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regis
 		if err := plainReferences(ctx, tx, registry); err != nil {
 			return err
 		}
-		changed := false
+		changed, err := installNewDependencies(ctx, tx, registry, have)
+		if err != nil {
+			return err
+		}
 		for _, m := range registry.Modules() {
 			from, ok := have[m.Name]
 			if !ok {
@@ -405,6 +408,32 @@ func tryUpgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regis
 		}
 		return renewRecords(ctx, tx)
 	})
+}
+
+// installNewDependencies installs what the modules that are to be upgraded depend on since a later version. It
+// reports whether there was anything.
+func installNewDependencies(ctx context.Context, tx pgx.Tx, registry *modules.Registry, have map[string]int) (bool, error) {
+	any := false
+	for _, m := range registry.Modules() {
+		from, ok := have[m.Name]
+		if !ok || from >= m.Version {
+			continue
+		}
+		closure, err := registry.Closure(m.Name)
+		if err != nil {
+			return any, err
+		}
+		for _, needed := range closure {
+			if _, ok := have[needed.Name]; ok {
+				continue
+			}
+			if err := install(ctx, tx, registry, needed); err != nil {
+				return any, fmt.Errorf("install module %s, which %s needs now: %w", needed.Name, m.Name, err)
+			}
+			have[needed.Name], any = needed.Version, true
+		}
+	}
+	return any, nil
 }
 
 // oldReferences returns the managed tables whose foreign keys have the form that

@@ -16,7 +16,7 @@ import (
 // Match implements [store.Store].
 func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Scope,
 	objects []modules.Row) ([]store.Match, error) {
-	m := matching{table: t, scope: scope, matches: make([]store.Match, len(objects)),
+	m := matching{db: d, table: t, scope: scope, matches: make([]store.Match, len(objects)),
 		keys: make([]string, len(objects)), byKey: map[string][]int{}, byID: map[int64][]int{}}
 	for i, o := range objects {
 		m.keys[i], _ = t.Key(o)
@@ -42,6 +42,7 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 
 // matching gathers what the database has for objects of one table and scope.
 type matching struct {
+	db      *Database
 	table   *modules.Table
 	scope   modules.Scope
 	matches []store.Match
@@ -53,6 +54,10 @@ type matching struct {
 // queueRecords queues the read of the records that have the objects' identities.
 func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 	sh := shapeOf(m.table)
+	list, lists := sh.columns, m.table.Lists()
+	for _, c := range lists {
+		list += ", " + m.db.namesOf(c)
+	}
 	args := []any{m.scope.Account}
 	where := `t.account = $1`
 	if m.table.Reach == modules.PerRegion {
@@ -69,7 +74,7 @@ func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 		joins = append(joins, fmt.Sprintf("t.%s = %s", quote(name), fromText("k."+alias, c)))
 	}
 	query := fmt.Sprintf(`SELECT k.ord::text, t.id::text, t.xmin::text, %s FROM unnest(%s) WITH ORDINALITY k (%s, ord) JOIN %s t ON %s AND %s`,
-		sh.columns, strings.Join(unnest, ", "), strings.Join(names, ", "), sh.name, strings.Join(joins, " AND "), where)
+		list, strings.Join(unnest, ", "), strings.Join(names, ", "), sh.name, strings.Join(joins, " AND "), where)
 	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 		defer rows.Close()
 		for rows.Next() {
@@ -83,6 +88,9 @@ func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 				return err
 			}
 			m.matches[ord-1].Record = record
+			if err := readNames(&m.matches[ord-1].RefKeys, lists, raw[3+len(m.table.Columns):]); err != nil {
+				return err
+			}
 			m.byID[record.ID] = append(m.byID[record.ID], ord-1)
 		}
 		return rows.Err()

@@ -116,7 +116,7 @@ func (o *Overlay) Load(ctx context.Context, t *modules.Table, ids []int64) ([]*d
 
 func (o *Overlay) refKeys(ctx context.Context, t *modules.Table, row modules.Row) (modules.Row, error) {
 	keys := modules.Row{}
-	for _, c := range referenceColumns(t) {
+	for _, c := range append(referenceColumns(t), t.Lists()...) {
 		keys[c.Name] = row[c.Name]
 	}
 	return keys, o.ToCloud(ctx, t, []modules.Row{keys})

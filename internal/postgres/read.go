@@ -310,6 +310,10 @@ func (d *Database) queueRows(batch *pgx.Batch, t *modules.Table, ids []int64, by
 		list += fmt.Sprintf(`, (SELECT %s FROM public.%s p LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id WHERE p.id = t.%s)`,
 			name, quote(c.References.Table), literal(c.References.Table), quote(c.Name))
 	}
+	lists := t.Lists()
+	for _, c := range lists {
+		list += ", " + d.namesOf(c)
+	}
 	batch.Queue(fmt.Sprintf(`SELECT t.id::text, t.xmin::text, %s FROM %s t WHERE t.id = ANY ($1)`, list, sh.name), ids).
 		Query(func(rows pgx.Rows) error {
 			defer rows.Close()
@@ -328,6 +332,9 @@ func (d *Database) queueRows(batch *pgx.Batch, t *modules.Table, ids []int64, by
 					if key := raw[2+len(t.Columns)+i]; key != nil {
 						s.RefKeys[c.Name] = modules.Text(string(key))
 					}
+				}
+				if err := readNames(&s.RefKeys, lists, raw[2+len(t.Columns)+len(refs):]); err != nil {
+					return err
 				}
 			}
 			return rows.Err()
@@ -488,6 +495,12 @@ func (d *Database) Dependents(ctx context.Context, table string, ids []int64) ([
 		for _, c := range referenceColumns(t) {
 			if c.References.Table == table {
 				parts = append(parts, fmt.Sprintf(`SELECT %s::text, id FROM %s WHERE %s = ANY ($1)`, literal(name),
+					shapeOf(t).name, quote(c.Name)))
+			}
+		}
+		for _, c := range t.Lists() {
+			if c.Records.Table == table {
+				parts = append(parts, fmt.Sprintf(`SELECT %s::text, id FROM %s WHERE %s && $1::bigint[]`, literal(name),
 					shapeOf(t).name, quote(c.Name)))
 			}
 		}

@@ -43,7 +43,7 @@ func shapeOf(t *modules.Table) *shape {
 // textOf prints a column as the text package modules makes canonical.
 func textOf(alias string, c *modules.Column) string {
 	column := alias + "." + quote(c.Name)
-	if c.Type == modules.TypeTexts {
+	if c.Type == modules.TypeTexts || c.Type == modules.TypeIDs {
 		return "to_jsonb(" + column + ")::text"
 	}
 	return column + "::text"
@@ -52,9 +52,13 @@ func textOf(alias string, c *modules.Column) string {
 // fromText is the reverse of textOf: it turns a text expression into the
 // column's type.
 func fromText(expr string, c *modules.Column) string {
-	if c.Type == modules.TypeTexts {
+	switch c.Type {
+	case modules.TypeTexts:
 		return "CASE WHEN " + expr + " IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(" + expr +
 			"::jsonb)) END"
+	case modules.TypeIDs:
+		return "CASE WHEN " + expr + " IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text(" + expr +
+			"::jsonb)::bigint) END"
 	}
 	return expr + "::" + string(c.Type)
 }

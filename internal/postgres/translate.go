@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -62,6 +63,9 @@ func (d *Database) ToDatabase(ctx context.Context, t *modules.Table, scope modul
 		if c := &t.Columns[i]; c.Loose() {
 			d.queueLoose(batch, c, scope, objects)
 		}
+	}
+	for _, c := range t.Lists() {
+		d.queueRecords(batch, c, scope, objects)
 	}
 	for _, c := range refs {
 		keys := distinct(objects, c.Name)
@@ -188,18 +192,19 @@ func distinct(rows []modules.Row, name string) []string {
 // deletion has been settled.
 func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules.Row) error {
 	batch := &pgx.Batch{}
-	for _, c := range referenceColumns(t) {
+	for _, c := range append(referenceColumns(t), t.Lists()...) {
+		ref := cmp.Or(c.References, c.Records)
 		keys := map[int64]*string{}
 		for _, row := range rows {
-			if v := row[c.Name]; !v.IsNull() {
-				keys[v.Int()] = nil
+			for _, id := range c.RecordsIn(row) {
+				keys[id] = nil
 			}
 		}
 		if len(keys) == 0 {
 			continue
 		}
-		parent := d.Registry.Table(c.References.Table)
-		name := namedBy(c.References, parent)
+		parent := d.Registry.Table(ref.Table)
+		name := namedBy(ref, parent)
 		batch.Queue(fmt.Sprintf(`
 			SELECT p.id, %[1]s FROM %[2]s p
 			LEFT JOIN iasql_internal.record_state s ON s.table_name = %[3]s AND s.record_id = p.id
@@ -208,7 +213,7 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 			WHERE l.table_name = %[3]s AND l.change_type = 'DELETE' AND %[4]s IS NOT NULL AND l.record_id = ANY ($1)
 			AND NOT EXISTS (SELECT FROM %[2]s p WHERE p.id = l.record_id)
 			GROUP BY l.record_id`,
-			name.current(c.References, parent), shapeOf(parent).name, literal(parent.Name), name.log),
+			name.current(ref, parent), shapeOf(parent).name, literal(parent.Name), name.log),
 			slices.Sorted(maps.Keys(keys))).
 			Query(func(found pgx.Rows) error {
 				var id int64
@@ -218,7 +223,15 @@ func (d *Database) ToCloud(ctx context.Context, t *modules.Table, rows []modules
 					return nil
 				})
 				for _, row := range rows {
-					if v := row[c.Name]; !v.IsNull() {
+					switch v := row[c.Name]; {
+					case v.IsNull():
+					case c.Records != nil:
+						names := make([]modules.Value, len(v.IDs()))
+						for i, id := range v.IDs() {
+							names[i] = modules.TextPtr(keys[id])
+						}
+						row[c.Name] = modules.Elements(names)
+					default:
 						row[c.Name] = modules.TextPtr(keys[v.Int()])
 					}
 				}

@@ -79,6 +79,9 @@ type Listing struct {
 type Match struct {
 	// Record has the identity; nil if none has.
 	Record *decide.Record
+	// RefKeys has, for every list of records of the record's, the cloud's names for them (see
+	// [decide.Subject.RefKeys]).
+	RefKeys modules.Row
 	// Pending and Remembered: the record has a pending change or is staged in a batch,
 	// or has a state. Without a record: one had the identity before a pending change,
 	// or has it by its state.

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -258,11 +259,14 @@ func (c *cycle) misses(t *modules.Table, scope modules.Scope, cloud, object modu
 	}
 	for i := range t.Columns {
 		col := &t.Columns[i]
-		ref := col.References
-		if ref == nil || ref.ByKey || ref.AnyScope || cloud[col.Name].IsNull() {
+		ref := cmp.Or(col.References, col.Records)
+		if ref == nil || ref.ByKey || ref.AnyScope {
 			continue
 		}
-		if _, has := object[col.Name]; has {
+		switch _, has := object[col.Name]; {
+		case col.Records != nil && !slices.Contains(object[col.Name].IDs(), 0):
+			continue
+		case col.Records == nil && (has || cloud[col.Name].IsNull()):
 			continue
 		}
 		parent := c.Registry.Table(ref.Table)

@@ -82,6 +82,7 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 			return
 		}
 	}
+	r.resolve(ops)
 	j := &journal{c: c, intent: r.Intent()}
 	if r.Kind == decide.OpCreate {
 		if j.intent.Token = r.token; r.token == "" {
@@ -243,4 +244,34 @@ func (r *running) want(ops map[*decide.Op]*running) modules.Row {
 		want[col.Name] = key
 	}
 	return want
+}
+
+// resolve puts in place of the names that lists of records stand for those that the records have now, what this very
+// plan has made included.
+func (r *running) resolve(ops map[*decide.Op]*running) {
+	s := r.Subject
+	lists := s.Table.Lists()
+	if len(lists) == 0 || s.Record == nil || r.Kind == decide.OpDelete {
+		return
+	}
+	record := *s.Record
+	record.Row = s.Record.Row.Clone()
+	for _, list := range lists {
+		c := s.Table.Column(list.Records.Beside)
+		names, _ := s.Names(c)
+		elements, ids := names.Elements(), s.Record.Row[list.Name].IDs()
+		for _, before := range r.After {
+			b := ops[before]
+			if b.Kind != decide.OpCreate || b.Subject.Table.Name != list.Records.Table {
+				continue
+			}
+			if i := slices.Index(ids, b.Subject.RecordID); i >= 0 && i < len(elements) {
+				elements[i] = b.created[list.Records.Key]
+			}
+		}
+		if elements != nil {
+			record.Row[c.Name] = modules.Elements(elements)
+		}
+	}
+	s.Record = &record
 }

@@ -80,11 +80,9 @@ func (c *catalog) unavailable(t *modules.Table, locked map[string]error) error {
 	if err := locked[t.Name]; err != nil {
 		return &LockedError{t.Name, err}
 	}
-	for i := range t.Columns {
-		if ref := t.Columns[i].References; ref != nil && ref.Table != t.Name {
-			if err := c.locked[ref.Table]; err != nil {
-				return err
-			}
+	for _, parent := range t.Parents() {
+		if err := c.locked[parent]; err != nil {
+			return err
 		}
 	}
 	return nil
@@ -99,10 +97,10 @@ func parentsOf(tables map[string]error, registry *modules.Registry) map[string]b
 		if t == nil {
 			return
 		}
-		for i := range t.Columns {
-			if ref := t.Columns[i].References; ref != nil && !above[ref.Table] {
-				above[ref.Table] = true
-				climb(ref.Table)
+		for _, parent := range t.Parents() {
+			if !above[parent] {
+				above[parent] = true
+				climb(parent)
 			}
 		}
 	}

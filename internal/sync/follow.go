@@ -98,11 +98,11 @@ func (f *followers) wait(held *decide.Subject, table string, replaced map[string
 		return
 	}
 	for _, name := range columnsTo(held.Table, table) {
-		v := held.Record.Row[name]
-		if v.IsNull() || !slices.Contains(replaced[table], v.Int()) {
+		id, named := anyOf(held.Table.Column(name).RecordsIn(held.Record.Row), replaced[table])
+		if !named {
 			continue
 		}
-		at := decide.RecordRef{Table: table, ID: v.Int()}
+		at := decide.RecordRef{Table: table, ID: id}
 		i := f.at[at]
 		replaced[table] = slices.DeleteFunc(replaced[table], func(id int64) bool { return id == at.ID })
 		f.c.waits = append(f.c.waits, decide.Waiting{Subject: f.steps[i].Subject, On: held.Ref(),
@@ -112,11 +112,22 @@ func (f *followers) wait(held *decide.Subject, table string, replaced map[string
 	}
 }
 
-// columnsTo returns the columns by which a table references another by id.
+// anyOf returns one of the records that are replaced, too.
+func anyOf(records, replaced []int64) (id int64, found bool) {
+	i := slices.IndexFunc(records, func(id int64) bool { return slices.Contains(replaced, id) })
+	if i < 0 {
+		return 0, false
+	}
+	return records[i], true
+}
+
+// columnsTo returns the columns by which a table names records of another by id. (Of a list whose names are fixed at
+// creation nobody asks that what has it be replaced along with one of them.)
 func columnsTo(t *modules.Table, table string) (names []string) {
 	for i := range t.Columns {
-		if ref := t.Columns[i].References; ref != nil && ref.Table == table && !ref.ByKey {
-			names = append(names, t.Columns[i].Name)
+		c := &t.Columns[i]
+		if c.Target() == table && (c.Records == nil || !t.Column(c.Records.Beside).CreateOnly) {
+			names = append(names, c.Name)
 		}
 	}
 	return names
@@ -142,8 +153,11 @@ func (f *followers) decide(fresh []*decide.Subject, replaced map[string][]int64,
 			s.Follows = map[string]bool{}
 		}
 		for _, name := range columns {
-			if s.Record != nil && slices.Contains(replaced[s.Table.Column(name).References.Table],
-				s.Record.Row[name].Int()) {
+			if s.Record == nil {
+				continue
+			}
+			c := s.Table.Column(name)
+			if _, named := anyOf(c.RecordsIn(s.Record.Row), replaced[c.Target()]); named {
 				s.Follows[name] = true
 			}
 		}
@@ -181,8 +195,14 @@ func (f *followers) keep() {
 // replacedBy returns the place of the record that a column names, and whether it is
 // replaced.
 func (f *followers) replacedBy(s *decide.Subject, column string) (at int, replaced bool) {
-	at, known := f.at[decide.RecordRef{Table: s.Table.Column(column).References.Table, ID: s.Record.Row[column].Int()}]
-	return at, known && f.steps[at].Decision.Action == decide.Replace
+	c := s.Table.Column(column)
+	for _, id := range c.RecordsIn(s.Record.Row) {
+		at, known := f.at[decide.RecordRef{Table: c.Target(), ID: id}]
+		if known && f.steps[at].Decision.Action == decide.Replace {
+			return at, true
+		}
+	}
+	return 0, false
 }
 
 // stay decides anew about a record if what it was to follow stays. It reports whether

@@ -140,7 +140,7 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 	c.report.count(func(r *store.Report) { r.Listed += len(objects) })
 	seen.objects += len(objects)
 	for i, m := range matches {
-		s := &decide.Subject{Table: t, Scope: scope, Record: m.Record}
+		s := &decide.Subject{Table: t, Scope: scope, Record: m.Record, RefKeys: m.RefKeys}
 		if m.Record != nil {
 			s.RecordID = m.Record.ID
 			seen.record(s.RecordID)
@@ -196,7 +196,7 @@ func (c *cycle) refKeys(ctx context.Context, t *modules.Table, pushes []decide.S
 // two vocabularies, or may be in the cloud's alone.
 func translated(t *modules.Table) bool {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.Loose() || c.References != nil && !c.References.ByKey {
+		if c := &t.Columns[i]; c.Loose() || c.Target() != "" {
 			return true
 		}
 	}

@@ -48,8 +48,8 @@ func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []d
 	each := func(s *decide.Subject, do func(decide.RecordRef)) {
 		for i := range s.Table.Columns {
 			col := &s.Table.Columns[i]
-			if ref := col.References; ref != nil && !ref.ByKey && !s.Record.Row[col.Name].IsNull() {
-				do(decide.RecordRef{Table: ref.Table, ID: s.Record.Row[col.Name].Int()})
+			for _, id := range col.RecordsIn(s.Record.Row) {
+				do(decide.RecordRef{Table: col.Target(), ID: id})
 			}
 		}
 	}

@@ -48,8 +48,13 @@ COMMENT ON FUNCTION iasql_internal.notify_drift(text, bigint[]) IS 'Sends an eve
 -- from another.
 CREATE OR REPLACE FUNCTION iasql_internal.is_drift(l public.iasql_audit_log, assigned text[]) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-RETURN l.change_type <> 'UPDATE' OR NOT (SELECT coalesce(bool_and(k = ANY (assigned)), false) FROM jsonb_object_keys(l.change -> 'change') k);
-COMMENT ON FUNCTION iasql_internal.is_drift(public.iasql_audit_log, text[]) IS 'Whether a row of the audit log is about more than columns that the cloud assigns, which are given.';
+RETURN l.change_type <> 'UPDATE' OR NOT coalesce((
+    SELECT bool_and(k.name = ANY (assigned) OR k.name = ANY (m.local)
+                    OR k.name = ANY (m.chosen) AND l.change #> ARRAY['original', k.name] = 'null'
+                       AND EXISTS (SELECT FROM public.iasql_operations o
+                                   WHERE o.table_name = l.table_name AND o.record_id = l.record_id AND o.kind = 'create' AND o.ended > l.ts - interval '1 minute'))
+    FROM jsonb_object_keys(l.change -> 'change') k (name) LEFT JOIN iasql_internal.managed_table m ON m.name = l.table_name), false);
+COMMENT ON FUNCTION iasql_internal.is_drift(public.iasql_audit_log, text[]) IS 'Whether a row of the audit log is about more than columns that the cloud assigns, which are given, those that it has chosen for what was made a moment ago, and those that belong to the database alone.';
 
 -- Who may have changed an object between two times: what events say that name it by one of these values or, where the
 -- column is '', that name no object of the table in the region that is the value. (Their times may be whole seconds, and

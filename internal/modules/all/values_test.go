@@ -36,9 +36,10 @@ var odd = map[string][]string{
 	"numeric":          {"NULL", "-99", "1e30", "0"}, "boolean": {"NULL", "true", "false"},
 	"jsonb": {"NULL", `'"odd"'`, `'1'`, `'[]'`, `'{}'`, `'{"aws:odd": "1", "iasql:odd": "1"}'`, `'{"odd": 1}'`,
 		`'[1]'`, `'null'`},
-	"text[]": {"NULL", "'{NULL}'", "'{{a,b},{c,d}}'", "'{}'", "array_fill('x'::text, '{300}')", "'{\"\"}'"},
-	"cidr":   {"NULL", "'::/0'", "'1.2.3.4/32'", "'10.0.0.0/8'", "'0.0.0.0/0'"},
-	"inet":   {"NULL", "'::1'", "'1.2.3.4'"}, "timestamptz": {"NULL", "'infinity'", "'-infinity'", "'1999-01-01'"},
+	"text[]":   {"NULL", "'{NULL}'", "'{{a,b},{c,d}}'", "'{}'", "array_fill('x'::text, '{300}')", "'{\"\"}'"},
+	"bigint[]": {"NULL", "'{NULL}'", "'{{1,2},{3,4}}'", "'{}'", "'{1}'"},
+	"cidr":     {"NULL", "'::/0'", "'1.2.3.4/32'", "'10.0.0.0/8'", "'0.0.0.0/0'"},
+	"inet":     {"NULL", "'::1'", "'1.2.3.4'"}, "timestamptz": {"NULL", "'infinity'", "'-infinity'", "'1999-01-01'"},
 	"date": {"NULL"}, "bytea": {"NULL"},
 }
 
@@ -184,10 +185,10 @@ var identity = map[modules.Type]string{"text": "'known'", "bigint": "1", "intege
 	"cidr": "'10.0.0.0/16'"}
 
 func each(values []string, kind modules.Type) string {
-	if kind != modules.TypeTexts {
+	if kind != modules.TypeTexts && kind != modules.TypeIDs {
 		return strings.Join(casts(values, string(kind)), ", ")
 	}
-	return strings.Join(casts(casts(values, "text[]"), "text"), ", ") // an array of arrays is one of two dimensions
+	return strings.Join(casts(casts(values, string(kind)), "text"), ", ") // an array of arrays is one of two dimensions
 }
 
 func casts(values []string, to string) []string {

@@ -51,7 +51,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("launch_configuration_name", "LaunchConfigurationName",
 				"The launch configuration that instances are made from, which AWS advises against.").OptionalComputed(),
 			declare.Texts("subnets", "VPCZoneIdentifier",
-				"The ids of the subnets that instances are in, of one VPC. NULL: default subnets of availability_zones.").OptionalComputed().Unordered().EmptyIsNull().As(joined),
+				"The ids of the subnets that instances are in, of one VPC. NULL: default subnets of availability_zones.").OptionalComputed().Unordered().EmptyIsNull().As(joined).
+				Records("subnet", "subnet_id", 4),
 			declare.Texts("availability_zones", "AvailabilityZones",
 				"The availability zones that instances are in; those of subnets if left out.").OptionalComputed().Unordered().EmptyIsNull(),
 			declare.Text("health_check_type", "HealthCheckType",
@@ -89,7 +90,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				Default("'none'").OneOf(declare.Values(astypes.DeletionProtection("").Values())...).Usual(
 				modules.Text("none")),
 			declare.Texts("target_group_arns", "TargetGroupARNs",
-				"The ARNs of the target groups of load balancers that instances are registered with.").Unordered().EmptyIsNull(),
+				"The ARNs of the target groups of load balancers that instances are registered with.").Unordered().EmptyIsNull().
+				Records("target_group", "target_group_arn", 4),
 			declare.JSON("traffic_sources", "TrafficSources",
 				`The target groups of VPC Lattice that instances are registered with: [{"Identifier": "arn:…", "Type": "vpc-lattice"}]. `+
 					"Those of load balancers are in target_group_arns and load_balancer_names.").

@@ -52,7 +52,8 @@ func newLaunchTemplate(c *aws.Clients) *declare.Resource {
 			declare.Text("instance_type", "Version.InstanceType", "What instances run on, such as t3.micro."),
 			declare.Text("key_pair_name", "Version.KeyName", "The key pair with which people log in."),
 			declare.Texts("security_group_ids", "Version.SecurityGroupIds",
-				"The ids of the security groups of instances, such as sg-0a1b2c3d.").Unordered().EmptyIsNull(),
+				"The ids of the security groups of instances, such as sg-0a1b2c3d.").Unordered().EmptyIsNull().
+				Records("security_group", "group_id", 4),
 			declare.Text("user_data", "UserData",
 				"What instances are given at their first start, such as a shell script, as text and up to 16 KB.").Check("octet_length(user_data) <= 16384"),
 			declare.JSON("data", "Data", `All else, in the words of the API (RequestLaunchTemplateData): {"IamInstanceProfile": {"Name": "web"}, "MetadataOptions": {"HttpTokens": "required"}}. User data that is no text is here, too.`).

@@ -26,7 +26,7 @@ func Module(c *aws.Clients) *modules.Module {
 	groups := newSecurityGroups(c)
 	return &modules.Module{
 		Name:         "aws_ecs_fargate",
-		Version:      5,
+		Version:      6,
 		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS).",
 		Dependencies: []string{"aws_elb", "aws_iam"},
 		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c, groups), groups},

@@ -49,7 +49,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Texts("subnets", "NetworkConfiguration.AwsvpcConfiguration.Subnets",
 				"The ids of the subnets that tasks are put into, such as subnet-0a1b2c3d; their security groups are "+
 					"in service_security_groups. Needed for Fargate.").
-				Unordered().EmptyIsNull(),
+				Unordered().EmptyIsNull().
+				Records("subnet", "subnet_id", 6),
 			declare.Text("assign_public_ip", "NetworkConfiguration.AwsvpcConfiguration.AssignPublicIp",
 				"Whether tasks get public addresses: DISABLED or ENABLED. Default DISABLED.").
 				Default("'DISABLED'").OneOf("DISABLED", "ENABLED").Absent(modules.Text("DISABLED")),

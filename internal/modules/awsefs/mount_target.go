@@ -34,7 +34,8 @@ func newMountTarget(c *aws.Clients) *declare.Resource {
 			declare.Texts("security_groups", "SecurityGroups",
 				"The ids of its security groups; the default group of its VPC if left out.").
 				Unordered().OptionalComputed().Check("cardinality(security_groups) > 0").From(
-				declare.Call((*efs.Client).DescribeMountTargetSecurityGroups, made)),
+				declare.Call((*efs.Client).DescribeMountTargetSecurityGroups, made)).
+				Records("security_group", "group_id", 3),
 			declare.Text("mount_target_id", "MountTargetId",
 				"The mount target's id, such as fsmt-0a1b2c3d; NULL until it is created.").Computed().Key(),
 			declare.Text("life_cycle_state", "LifeCycleState",

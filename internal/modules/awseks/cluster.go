@@ -33,9 +33,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"The version of Kubernetes, such as 1.33; AWS's default if left out. A later version updates the "+
 					"cluster.").OptionalComputed().OneWay(declare.Newer).Matches(`^[0-9]+\.[0-9]+$`),
 			declare.Texts("subnets", "ResourcesVpcConfig.SubnetIds",
-				"The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered(),
+				"The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered().
+				Records("subnet", "subnet_id", 5),
 			declare.Texts("security_group_ids", "ResourcesVpcConfig.SecurityGroupIds",
-				"The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull(),
+				"The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull().
+				Records("security_group", "group_id", 5),
 			declare.Bool("endpoint_public_access", "ResourcesVpcConfig.EndpointPublicAccess",
 				"Whether it is reached from outside its VPC.").Default("true"),
 			declare.Bool("endpoint_private_access", "ResourcesVpcConfig.EndpointPrivateAccess",

@@ -14,7 +14,7 @@ import (
 // Module returns the module aws_eks, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_eks", Version: 4, Doc: "Kubernetes clusters (EKS) and their managed node groups.",
+		Name: "aws_eks", Version: 5, Doc: "Kubernetes clusters (EKS) and their managed node groups.",
 		Dependencies: []string{"aws_autoscaling", "aws_iam"},
 		Resources:    []modules.Resource{newCluster(c), newNodeGroup(c)},
 	}

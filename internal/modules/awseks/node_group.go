@@ -32,7 +32,8 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 				"The node group's name: up to 63 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$"),
 			declare.Role("role_name", "NodeRole", "The role of its nodes.").Required().CreateOnly().WithARN(3),
 			declare.Texts("subnets", "Subnets",
-				"The ids of the subnets that nodes are in.").Required().CreateOnly().Unordered(),
+				"The ids of the subnets that nodes are in.").Required().CreateOnly().Unordered().
+				Records("subnet", "subnet_id", 5),
 			declare.Texts("instance_types", "InstanceTypes",
 				"What nodes run on, up to 20; {t3.medium} if left out.").CreateOnly().OptionalComputed(),
 			declare.Text("ami_type", "AmiType",

@@ -30,8 +30,8 @@ const (
 // Module returns the module aws_elasticache, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_elasticache", Version: 3, Doc: "Caches in memory (ElastiCache).",
-		Dependencies: []string{"aws_account"}, Resources: []modules.Resource{newCluster(c)},
+		Name: "aws_elasticache", Version: 4, Doc: "Caches in memory (ElastiCache).",
+		Dependencies: []string{"aws_account", "aws_security_group"}, Resources: []modules.Resource{newCluster(c)},
 	}
 }
 
@@ -71,7 +71,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				In("CacheParameterGroupName").OptionalComputed(),
 			declare.Texts("security_group_ids", "SecurityGroups[].SecurityGroupId",
 				"The ids of its security groups; the default group of its VPC if left out.").
-				In("SecurityGroupIds").Unordered().EmptyIsNull().OptionalComputed(),
+				In("SecurityGroupIds").Unordered().EmptyIsNull().OptionalComputed().
+				Records("security_group", "group_id", 4),
 			declare.Text("availability_zone", "PreferredAvailabilityZone",
 				"Its availability zone, such as us-east-1a; AWS picks one if left out. Multiple if its nodes are in "+
 					"several.").CreateOnly().OptionalComputed(),

@@ -49,7 +49,8 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			declare.Texts("subnets", "AvailabilityZones[].SubnetId",
 				"The ids of the subnets it is in, such as subnet-0a1b2c3d, one in each availability zone; an "+
 					"application load balancer needs two. Ids, since AWS creates none without subnets.").
-				In("Subnets").Required().Unordered().Check("cardinality(subnets) > 0"),
+				In("Subnets").Required().Unordered().Check("cardinality(subnets) > 0").
+				Records("subnet", "subnet_id", 5),
 			declare.Text("ip_address_type", "IpAddressType",
 				"Which addresses clients use. Default ipv4.").Default("'ipv4'").OneOf("ipv4", "dualstack",
 				"dualstack-without-public-ipv4"),

@@ -60,7 +60,8 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Texts("subnets", "Configuration.VpcConfig.SubnetIds",
 				"The ids of the subnets that it reaches, such as subnet-0a1b2c3d, all of one VPC; its security "+
 					"groups are in lambda_function_security_groups. NULL: it is in no VPC, and has no groups.").
-				Unordered().EmptyIsNull(),
+				Unordered().EmptyIsNull().
+				Records("subnet", "subnet_id", 6),
 			declare.Integer("reserved_concurrent_executions", "Concurrency.ReservedConcurrentExecutions",
 				"How many runs at the same time are kept for it, and are the most it can have; 0 stops it. NULL: "+
 					"what the account has left.").

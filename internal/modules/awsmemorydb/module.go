@@ -21,7 +21,7 @@ var service = declare.Service(memorydb.NewFromConfig)
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_memory_db",
-		Version:      3,
+		Version:      4,
 		Doc:          "Durable databases in memory (MemoryDB): clusters, their subnet groups and their security groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources:    []modules.Resource{newSubnetGroup(c), newCluster(c), newGroups(c)},
@@ -50,7 +50,8 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("description", "Description", "What it is for.").Unset(modules.Text("")),
 			declare.Texts("subnets", "Subnets[].Identifier",
 				"The ids of its subnets, such as subnet-0a1b2c3d, of one VPC.").
-				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),
+				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0").
+				Records("subnet", "subnet_id", 4),
 			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			declare.ARN("arn", "ARN"),
 			tags(),

@@ -104,7 +104,8 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Texts("subnets", "VPCOptions.SubnetIds",
 				"The ids of the subnets the domain is in, one for each availability zone. NULL: it is in no VPC. A "+
 					"domain cannot get into a VPC, or out of one.").
-				Unordered().EmptyIsNull(),
+				Unordered().EmptyIsNull().
+				Records("subnet", "subnet_id", 3),
 			declare.Text("custom_endpoint", "DomainEndpointOptions.CustomEndpoint",
 				"A domain name of one's own under which it is reached, for which endpoint_certificate_id is needed."),
 			declare.Ref("endpoint_certificate_id", "DomainEndpointOptions.CustomEndpointCertificateArn", "certificate",

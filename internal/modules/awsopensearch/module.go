@@ -14,7 +14,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	groups := newSecurityGroups(c)
 	return &modules.Module{
-		Name: "aws_opensearch", Version: 2, Doc: "Domains of OpenSearch Service: clusters for search and analytics.",
+		Name: "aws_opensearch", Version: 3, Doc: "Domains of OpenSearch Service: clusters for search and analytics.",
 		Dependencies: []string{"aws_acm", "aws_security_group"},
 		Resources:    []modules.Resource{newDomain(c, groups), groups},
 	}

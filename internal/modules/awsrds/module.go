@@ -35,7 +35,7 @@ const (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:    "aws_rds",
-		Version: 5,
+		Version: 6,
 		Doc: "Relational databases (RDS): instances, clusters, and their security groups, parameter groups " +
 			"and subnet groups.",
 		Dependencies: []string{"aws_security_group"},

@@ -20,7 +20,8 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 			description("DBSubnetGroupDescription", "What it is for."),
 			declare.Texts("subnets", "Subnets[].SubnetIdentifier",
 				"The ids of its subnets, such as subnet-0a1b2c3d, of one VPC and in at least two availability zones.").
-				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0"),
+				In("SubnetIds").Required().Unordered().Check("cardinality(subnets) > 0").
+				Records("subnet", "subnet_id", 6),
 			arn("DBSubnetGroupArn"),
 			declare.Text("vpc_id", "VpcId", "The id of the VPC that the subnets are parts of.").Computed(),
 			tagsApart(),

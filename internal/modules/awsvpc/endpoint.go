@@ -18,7 +18,8 @@ func newGatewayEndpoint(c *aws.Clients) *declare.Resource {
 	return newEndpoint(c, ec2types.VpcEndpointTypeGateway, "endpoint_gateway",
 		"Gateway endpoints, through which a VPC reaches S3 or DynamoDB by routes that AWS adds to its route tables.",
 		declare.Texts("route_table_ids", "RouteTableIds",
-			"The ids (rtb-…) of the route tables that get a route to the service.").Unordered().EmptyIsNull())
+			"The ids (rtb-…) of the route tables that get a route to the service.").Unordered().EmptyIsNull().
+			Records("route_table", "route_table_id", 7))
 }
 
 func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {

@@ -27,7 +27,7 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:    "aws_vpc",
-		Version: 6,
+		Version: 7,
 		Doc: "Virtual private clouds (VPC): subnets, routing, gateways, addresses, access control, " +
 			"endpoints and peering.",
 		Dependencies: []string{"aws_account"},

@@ -45,7 +45,8 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 					"4000; 350 if left out.").Local().Between(1, 4000).Since(6),
 			declare.Texts("secondary_allocation_ids", "SecondaryAllocations",
 				"The ids of the allocations of further public addresses that it has.").
-				In("SecondaryAllocationIds").OptionalComputed().Unordered().EmptyIsNull().Since(6),
+				In("SecondaryAllocationIds").OptionalComputed().Unordered().EmptyIsNull().Since(6).
+				Records("elastic_ip", "allocation_id", 7),
 			declare.Texts("secondary_private_ip_addresses", "SecondaryIps",
 				"The further addresses that a private one has in its subnet.").
 				In("SecondaryPrivateIpAddresses").OptionalComputed().Unordered().EmptyIsNull().Since(6),

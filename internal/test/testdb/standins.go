@@ -26,6 +26,8 @@ var standins = []string{
 		"coalesce(current_setting('iasql.origin', true), '') = 'engine'$$",
 	"CREATE FUNCTION iasql_internal.clear_staged() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION iasql_internal.leave_beside() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
+	"CREATE FUNCTION iasql_internal.leave_records() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
+	"CREATE FUNCTION iasql_internal.keep_records() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION iasql_internal.delete_parts() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'",
 	"CREATE TABLE iasql_internal.scoped_reference (table_name text, column_name text, target text, part_if text)",
 	"CREATE FUNCTION iasql_internal.other_scope(name text, ids bigint[], columns text[], there boolean, moved " +
