@@ -1,5 +1,6 @@
 -- A function in a network of its own, with a queue for the events that it could not be called with, in one transaction. It
 -- takes aws_lambda and aws_sqs. zip_b64 is a zip file with one line of Python.
+-- ARNs and names have the account's number: aws_account.account_id has to be set.
 BEGIN;
 INSERT INTO vpc (cidr_block, tags) VALUES ('10.63.0.0/16', '{"Name": "worker"}');
 INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags)
@@ -22,9 +23,13 @@ COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT state, memory_size, dead_letter_config IS NOT NULL AS keeps_failures, cardinality(subnets) AS subnets FROM lambda_function WHERE name = 'worker';
 
--- And away, by one statement.
-WITH function AS (DELETE FROM lambda_function WHERE name = 'worker'), role AS (DELETE FROM iam_role WHERE role_name = 'worker'),
-    queue AS (DELETE FROM queue WHERE name = 'worker-failed'), groups AS (DELETE FROM security_group WHERE group_name = 'worker'),
-    subnets AS (DELETE FROM subnet WHERE tags ->> 'Name' = 'worker')
+-- And away, by one transaction.
+BEGIN;
+DELETE FROM lambda_function WHERE name = 'worker';
+DELETE FROM iam_role WHERE role_name = 'worker';
+DELETE FROM queue WHERE name = 'worker-failed';
+DELETE FROM security_group WHERE group_name = 'worker';
+DELETE FROM subnet WHERE tags ->> 'Name' = 'worker';
 DELETE FROM vpc WHERE tags ->> 'Name' = 'worker';
+COMMIT;
 SELECT iasql_wait_for_all(300);

@@ -27,11 +27,15 @@ COMMIT;
 SELECT iasql_wait_for_all(600);
 SELECT c.status AS cluster, g.status AS nodes, cardinality(c.subnets) AS subnets FROM eks_cluster c JOIN eks_node_group g ON g.cluster_id = c.id WHERE c.cluster_name = 'kube';
 
--- And away, by one statement.
-WITH nodes AS (DELETE FROM eks_node_group WHERE node_group_name = 'web'), cluster AS (DELETE FROM eks_cluster WHERE cluster_name = 'kube'),
-    roles AS (DELETE FROM iam_role WHERE role_name IN ('kube', 'kube-nodes')), groups AS (DELETE FROM security_group WHERE group_name = 'kube-api'),
-    ways AS (DELETE FROM route_table_association a USING subnet s WHERE s.id = a.subnet_id AND s.tags ->> 'Name' = 'kube'),
-    tables AS (DELETE FROM route_table WHERE tags ->> 'Name' = 'kube'), gateway AS (DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'kube'),
-    subnets AS (DELETE FROM subnet WHERE tags ->> 'Name' = 'kube')
+-- And away, by one transaction.
+BEGIN;
+DELETE FROM eks_node_group WHERE node_group_name = 'web';
+DELETE FROM eks_cluster WHERE cluster_name = 'kube';
+DELETE FROM iam_role WHERE role_name IN ('kube', 'kube-nodes');
+DELETE FROM security_group WHERE group_name = 'kube-api';
+DELETE FROM subnet WHERE tags ->> 'Name' = 'kube';
+DELETE FROM route_table WHERE tags ->> 'Name' = 'kube';
+DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'kube';
 DELETE FROM vpc WHERE tags ->> 'Name' = 'kube';
+COMMIT;
 SELECT iasql_wait_for_all(600);

@@ -16,8 +16,11 @@ COMMIT;
 SELECT iasql_wait_for_all(600);
 SELECT status, enforce_https, cardinality(subnets) AS subnets FROM domain WHERE domain_name = 'search';
 
--- And away, by one statement.
-WITH domain AS (DELETE FROM domain WHERE domain_name = 'search'), groups AS (DELETE FROM security_group WHERE group_name = 'search'),
-    subnets AS (DELETE FROM subnet WHERE tags ->> 'Name' = 'search')
+-- And away, by one transaction.
+BEGIN;
+DELETE FROM domain WHERE domain_name = 'search';
+DELETE FROM security_group WHERE group_name = 'search';
+DELETE FROM subnet WHERE tags ->> 'Name' = 'search';
 DELETE FROM vpc WHERE tags ->> 'Name' = 'search';
+COMMIT;
 SELECT iasql_wait_for_all(600);

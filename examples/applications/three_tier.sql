@@ -68,15 +68,23 @@ SELECT iasql_wait_for_all(300);
 SELECT b.dns_name IS NOT NULL AS reachable, s.status AS service, d.db_instance_status AS database
 FROM load_balancer b, service s, rds d WHERE b.load_balancer_name = 'shop' AND s.name = 'shop' AND d.db_instance_identifier = 'shop';
 
--- And away, by one statement. What is a part of something goes with it: rules, routes, listeners.
-WITH service AS (DELETE FROM service WHERE name = 'shop'), definition AS (DELETE FROM task_definition WHERE family = 'shop'),
-    cluster AS (DELETE FROM cluster WHERE cluster_name = 'shop'), balancer AS (DELETE FROM load_balancer WHERE load_balancer_name = 'shop'),
-    targets AS (DELETE FROM target_group WHERE target_group_name = 'shop'), data AS (DELETE FROM rds WHERE db_instance_identifier = 'shop'),
-    place AS (DELETE FROM db_subnet_group WHERE name = 'shop'), role AS (DELETE FROM iam_role WHERE role_name = 'shop-execution'),
-    logs AS (DELETE FROM log_group WHERE log_group_name = '/shop/tasks'), groups AS (DELETE FROM security_group WHERE group_name LIKE 'shop-%'),
-    ways AS (DELETE FROM route_table_association a USING subnet s WHERE s.id = a.subnet_id AND s.tags ->> 'Name' = 'shop'),
-    tables AS (DELETE FROM route_table WHERE tags ->> 'Name' = 'shop'), nat AS (DELETE FROM nat_gateway WHERE tags ->> 'Name' = 'shop'),
-    address AS (DELETE FROM elastic_ip WHERE tags ->> 'Name' = 'shop'), gateway AS (DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'shop'),
-    subnets AS (DELETE FROM subnet WHERE tags ->> 'Name' = 'shop')
+-- And away, by one transaction. What is a part of something goes with it: rules, routes, listeners.
+BEGIN;
+DELETE FROM service WHERE name = 'shop';
+DELETE FROM task_definition WHERE family = 'shop';
+DELETE FROM cluster WHERE cluster_name = 'shop';
+DELETE FROM load_balancer WHERE load_balancer_name = 'shop';
+DELETE FROM target_group WHERE target_group_name = 'shop';
+DELETE FROM rds WHERE db_instance_identifier = 'shop';
+DELETE FROM db_subnet_group WHERE name = 'shop';
+DELETE FROM iam_role WHERE role_name = 'shop-execution';
+DELETE FROM log_group WHERE log_group_name = '/shop/tasks';
+DELETE FROM security_group WHERE group_name LIKE 'shop-%';
+DELETE FROM nat_gateway WHERE tags ->> 'Name' = 'shop';
+DELETE FROM subnet WHERE tags ->> 'Name' = 'shop';
+DELETE FROM route_table WHERE tags ->> 'Name' = 'shop';
+DELETE FROM elastic_ip WHERE tags ->> 'Name' = 'shop';
+DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'shop';
 DELETE FROM vpc WHERE tags ->> 'Name' = 'shop';
+COMMIT;
 SELECT iasql_wait_for_all(300);

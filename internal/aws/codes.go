@@ -73,6 +73,7 @@ var codes = map[string]modules.Class{
 	"IncorrectModificationState":     modules.Dependency,
 	"VolumeModificationRateExceeded": modules.Dependency,
 	"InvalidBucketState":             modules.Dependency,
+	"InvalidTargetBucketForLogging":  modules.Dependency, // it is not there yet, or lets nobody log into it
 	// Caches: ElastiCache, and those with Fault at the end MemoryDB.
 	"InvalidCacheClusterState":        modules.Dependency,
 	"InvalidCacheParameterGroupState": modules.Dependency,

@@ -3,6 +3,7 @@ package decide
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ const shortestName = 4
 // record, and no creation within the consistency window was of something of such a name.
 func (s *Subject) Misnames(err error, recent Intents) bool {
 	var e *modules.Error
-	if s.Record == nil || !errors.As(err, &e) || e.Class != modules.NotFound {
+	if s.Record == nil || !errors.As(err, &e) || e.Class != modules.NotFound || s.refersTo(e.Message) {
 		return false
 	}
 	for i := range s.Table.Columns {
@@ -113,6 +114,24 @@ func (s *Subject) Misnames(err error, recent Intents) bool {
 		}
 		if name := v.String(); len(name) >= shortestName && strings.Contains(e.Message, name) {
 			return !recent.names(name)
+		}
+	}
+	return false
+}
+
+// refersTo reports whether a message has the name of something that the record refers to: it may be about that, whatever
+// else has the same name.
+func (s *Subject) refersTo(message string) bool {
+	has := func(name modules.Value) bool { return !name.IsNull() && strings.Contains(message, name.String()) }
+	for i := range s.Table.Columns {
+		switch c := &s.Table.Columns[i]; {
+		case c.Records != nil:
+			if slices.ContainsFunc(s.RefKeys[c.Name].Elements(), has) {
+				return true
+			}
+		case c.Name == modules.ColumnAccount, c.Name == modules.ColumnRegion, c.References == nil:
+		case c.References.ByKey && has(s.Record.Row[c.Name]), !c.References.ByKey && has(s.RefKeys[c.Name]):
+			return true
 		}
 	}
 	return false

@@ -69,9 +69,11 @@ type Plan struct {
 // children, children deleted before their parents, and whatever does not
 // depend on each other may run side by side. Cycles among records are broken
 // by creating without an optional reference and updating afterwards. It is
-// pure, and its result does not depend on the order of steps.
-func NewPlan(steps []Step) Plan {
+// pure, and its result does not depend on the order of steps. What is known to have to
+// wait is in waiting: whatever depends on it waits along.
+func NewPlan(steps []Step, waiting ...Waiting) Plan {
 	b := builder{
+		waiting:  slices.Clone(waiting),
 		byRecord: map[RecordRef]*Op{},
 		byKey:    map[objectRef][]*Op{},
 		byName:   map[objectRef][]*Op{},

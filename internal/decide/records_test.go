@@ -148,3 +148,14 @@ func TestListPlan(t *testing.T) {
 		t.Errorf("deletions: %s", got)
 	}
 }
+
+// What is known to wait has whatever depends on it wait along, also if the name that it is to have is known already.
+func TestPlanWaiting(t *testing.T) {
+	create := func(s *Subject) Step { return Step{Subject: s, Decision: Decision{Action: Create}} }
+	parent, child := nodeSubject(1, 0, 0), nodeSubject(2, 1, 0)
+	child.RefKeys["parent"] = modules.Text("n-1")
+	plan := NewPlan([]Step{create(child), create(parent)}, Waiting{Subject: parent, On: RecordRef{"node", 9}, Reason: "waits for node 9"})
+	if got, want := spell(plan), "1 waits on 9\n2 waits on 1\n"; got != want {
+		t.Errorf("%s", got)
+	}
+}

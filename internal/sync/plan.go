@@ -27,19 +27,17 @@ func (c *cycle) plan(ctx context.Context, steps []decide.Step) (_ decide.Plan, e
 		})
 		return decide.Plan{}, nil
 	}
-	pushes, waiting, err := c.incomplete(ctx, pushes)
+	waiting, err := c.incomplete(ctx, pushes)
 	if err != nil {
 		return decide.Plan{}, err
 	}
-	plan := decide.NewPlan(pushes)
-	waiting = append(waiting, c.waits...)
-	return plan, c.remember(ctx, append(waiting, plan.Waiting...))
+	plan := decide.NewPlan(pushes, waiting...)
+	return plan, c.remember(ctx, append(slices.Clone(c.waits), plan.Waiting...))
 }
 
-// incomplete takes out the creations that refer to a record whose object has been
+// incomplete returns the creations that refer to a record whose object has been
 // created and is not complete, unless it is being completed by this plan.
-func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []decide.Step, waiting []decide.Waiting,
-	err error) {
+func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (waiting []decide.Waiting, err error) {
 	planned := map[decide.RecordRef]bool{}
 	for _, step := range pushes {
 		planned[step.Subject.Ref()] = true
@@ -67,29 +65,27 @@ func (c *cycle) incomplete(ctx context.Context, pushes []decide.Step) (ready []d
 	for _, t := range tablesWith(&c.catalog, parents) {
 		loaded, err := c.Store.Load(ctx, t, parents[t.Name])
 		if err != nil {
-			return nil, nil, fmt.Errorf("load records of %s: %w", t.Name, err)
+			return nil, fmt.Errorf("load records of %s: %w", t.Name, err)
 		}
 		for _, s := range loaded {
 			lacking[s.Ref()] = s.Incomplete()
 		}
 	}
 	for _, step := range pushes {
-		wait := decide.Waiting{Subject: step.Subject}
-		if step.Decision.Action == decide.Create {
-			each(step.Subject, func(at decide.RecordRef) {
-				if lacking[at] {
-					wait.On, wait.Reason = at, fmt.Sprintf("waits for %s %d, which is not complete yet",
-						at.Table, at.ID)
-				}
-			})
+		if step.Decision.Action != decide.Create {
+			continue
 		}
-		if wait.Reason == "" {
-			ready = append(ready, step)
-		} else {
+		wait := decide.Waiting{Subject: step.Subject}
+		each(step.Subject, func(at decide.RecordRef) {
+			if lacking[at] {
+				wait.On, wait.Reason = at, fmt.Sprintf("waits for %s %d, which is not complete yet", at.Table, at.ID)
+			}
+		})
+		if wait.Reason != "" {
 			waiting = append(waiting, wait)
 		}
 	}
-	return ready, waiting, nil
+	return waiting, nil
 }
 
 // pushable reports whether operations of the subject may be tried now.

@@ -22,7 +22,7 @@ func (t table) differences(s *schema, of string) (lines []string, compared int) 
 	var identity, apart []string
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion || slices.Contains(t.made, c.Name) {
+		if c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion || c.Records != nil || slices.Contains(t.made, c.Name) {
 			continue
 		}
 		path, p, required := t.property(s, c)

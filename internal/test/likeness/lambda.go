@@ -50,8 +50,18 @@ func (r *Functions) Apply(c Call) faultproxy.Fault {
 		return learn(func(string) {
 			r.forget("pending " + key)
 			r.forget("updating " + key)
+			r.set("dead letters "+key, "")
 			r.Interfaces.release("function "+key, r.Lingering)
 		})
+	case method == http.MethodGet && name == "":
+		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
+			functions, _ := answer["Functions"].([]any)
+			for _, function := range functions {
+				if configuration, ok := function.(map[string]any); ok {
+					r.recall(c, configuration)
+				}
+			}
+		})}
 	case method == http.MethodGet && part == "":
 		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
 			if configuration, ok := answer["Configuration"].(map[string]any); ok {
@@ -68,7 +78,11 @@ func (r *Functions) Apply(c Call) faultproxy.Fault {
 type networking struct {
 	FunctionName, Role string
 	VpcConfig          struct{ SubnetIds, SecurityGroupIds []string }
+	DeadLetterConfig   *deadLetters
 }
+
+// deadLetters is where events go that a function could not be called with. The emulator forgets it.
+type deadLetters struct{ TargetArn string }
 
 func (r *Functions) create(c Call) faultproxy.Fault {
 	var in networking
@@ -89,8 +103,24 @@ func (r *Functions) create(c Call) faultproxy.Fault {
 		r.forget("updating " + key)
 		r.begin("pending " + key)
 		r.place(key, in)
+		r.keep(key, in)
 		r.show(c, answer)
 	})}
+}
+
+// keep remembers what the emulator forgets of a function; what is left out stays as it was (UpdateFunctionConfiguration,
+// AWS Lambda API Reference).
+func (r *Functions) keep(key string, in networking) {
+	if in.DeadLetterConfig != nil {
+		r.set("dead letters "+key, in.DeadLetterConfig.TargetArn)
+	}
+}
+
+// recall adds to a function's configuration what the emulator forgets.
+func (r *Functions) recall(c Call, configuration map[string]any) {
+	if target := r.get("dead letters " + c.Region + " " + fmt.Sprint(configuration["FunctionName"])); target != "" {
+		configuration["DeadLetterConfig"] = map[string]any{"TargetArn": target}
+	}
 }
 
 func (r *Functions) update(c Call, key, part string) faultproxy.Fault {
@@ -116,6 +146,7 @@ func (r *Functions) update(c Call, key, part string) faultproxy.Fault {
 		if len(in.VpcConfig.SubnetIds) > 0 {
 			r.place(key, in)
 		}
+		r.keep(key, in)
 		r.show(c, answer)
 	})}
 }
@@ -130,6 +161,7 @@ func (r *Functions) place(key string, in networking) {
 
 // show gives a function's configuration the state that it is in.
 func (r *Functions) show(c Call, configuration map[string]any) {
+	r.recall(c, configuration)
 	key := c.Region + " " + fmt.Sprint(configuration["FunctionName"])
 	since, pending := r.since("pending " + key)
 	after, updating := r.since("updating " + key)
