@@ -47,10 +47,18 @@ func TestPolicyByName(t *testing.T) {
 	w.edit(policyType, func(p map[string]any) { p["Roles"] = []any{"readers"} })
 	w.PSQL(`SELECT iasql_sync_now()`)
 	w.is("{readers}", `SELECT roles FROM iam_policy`)
+	// What is attached shows at roles, too, which may have the last word (docs/every-type.md).
+	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('iam_policy', 'ENFORCE')`,
+		`INSERT INTO iasql_mode (table_name, column_name, mode) VALUES ('iam_policy', 'roles', 'TRACK')`)
+	w.edit(policyType, func(p map[string]any) { p["Roles"] = []any{"readers", "writers"} })
+	w.PSQL(`SELECT iasql_sync_now()`)
+	w.holds(policyType, `{"Roles": ["readers", "writers"]}`)
+	w.is("{readers,writers}", `SELECT roles FROM iam_policy`)
+	w.PSQL(`DELETE FROM iasql_mode WHERE table_name = 'iam_policy'`)
 	w.refused("IA051", `UPDATE iam_policy SET managed_policy_name = 'others'`)
 	w.PSQL(allowed + `UPDATE iam_policy SET managed_policy_name = 'others'`)
 	w.Settled()
-	w.holds(policyType, `{"ManagedPolicyName": "others", "Roles": ["readers"]}`)
+	w.holds(policyType, `{"ManagedPolicyName": "others", "Roles": ["readers", "writers"]}`)
 	w.PSQL(`DELETE FROM iam_policy`)
 	w.Settled()
 	if left := w.fake.Objects(w.at, policyType); len(left) > 0 {
