@@ -4,7 +4,7 @@ SELECT * FROM iasql_install('AWS::SES::Template', 'AWS::WAFv2::WebACL', 'AWS::Gl
 
 INSERT INTO ses_template (template)
 VALUES ('{"TemplateName": "welcome", "SubjectPart": "Welcome", "TextPart": "Hello {{name}}"}');
-INSERT INTO wafv2_web_acl (name, scope, default_action, visibility_config)
+INSERT INTO waf_acl (name, scope, default_action, visibility_config)
 VALUES ('front', 'REGIONAL', '{"Allow": {}}', '{"MetricName": "front", "SampledRequestsEnabled": true, "CloudWatchMetricsEnabled": true}');
 INSERT INTO glue_job (name, role, command)
 VALUES ('nightly', 'arn:aws:iam::123456789012:role/glue', '{"Name": "glueetl", "ScriptLocation": "s3://scripts/nightly.py"}');
@@ -13,7 +13,7 @@ INSERT INTO backup_backup_plan (backup_plan)
 VALUES ('{"BackupPlanName": "daily", "BackupPlanRule": [{"RuleName": "daily", "TargetBackupVault": "Default", "ScheduleExpression": "cron(0 5 * * ? *)"}]}');
 INSERT INTO ssm_document (name, document_type, content)
 VALUES ('uptime', 'Command', '{"schemaVersion": "2.2", "mainSteps": [{"action": "aws:runShellScript", "name": "uptime", "inputs": {"runCommand": ["uptime"]}}]}');
-INSERT INTO logs_metric_filter (log_group_name, filter_name, filter_pattern, metric_transformations)
+INSERT INTO log_metric_filter (log_group_name, filter_name, filter_pattern, metric_transformations)
 VALUES ('/app', 'errors', 'ERROR', '[{"MetricName": "errors", "MetricNamespace": "app", "MetricValue": "1"}]');
 INSERT INTO cloud_trail_trail (trail_name, s3_bucket_name, is_logging) VALUES ('all', 'trails-123456789012', true);
 INSERT INTO athena_work_group (name, description) VALUES ('analysts', 'Ad hoc queries');

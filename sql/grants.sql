@@ -69,7 +69,7 @@ GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint), public.iasql_prote
 GRANT EXECUTE ON FUNCTION public.iasql_drift(), iasql_internal.modes(), iasql_internal.tags() TO iasql_reader;
 GRANT SELECT ON public.iasql_tables, public.iasql_audit_log, public.iasql_mode, public.iasql_settings, public.iasql_cycles,
     public.iasql_operations, public.iasql_conflicts, public.iasql_status, public.iasql_listings, public.iasql_batches, public.iasql_progress, public.iasql_calls, public.iasql_problems, public.iasql_event_sources,
-    public.iasql_tags, public.iasql_properties TO iasql_reader;
+    public.iasql_tags, public.iasql_properties, public.iasql_type_names TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_mode TO iasql_user;
 GRANT UPDATE (value) ON public.iasql_settings TO iasql_user;
 GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 
 	"iasql/internal/aws"
+	"iasql/internal/cfn"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awstypes"
 	"iasql/internal/permissions"
@@ -23,8 +25,8 @@ func iamPolicyCommand() *cobra.Command {
 		Short: "Print the IAM policy that modules need: least privilege, made from their own calls.",
 		Long: "Print the IAM policy that these modules and those that they depend on need, or all modules: least " +
 			"privilege, made from their own calls. " +
-			"Of a resource type, such as AWS::SES::Template, the account's registry says what its handlers need: it " +
-			"is asked with the credentials of the environment.",
+			"Of a resource type, such as AWS::SES::Template or iam_policy (AWS::IAM::ManagedPolicy), the account's " +
+			"registry says what its handlers need: it is asked with the credentials of the environment.",
 		RunE: func(cmd *cobra.Command, names []string) error { return iamPolicy(cmd.Context(), names, c) },
 	}
 	flags := cmd.Flags()
@@ -42,12 +44,17 @@ func iamPolicyCommand() *cobra.Command {
 func iamPolicy(ctx context.Context, wanted []string, options permissions.Options) error {
 	source := &awstypes.Source{Clients: aws.New(aws.Options{Endpoint: os.Getenv("AWS_ENDPOINT_URL")})}
 	var types []string
-	modulesOnly := slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
+	var modulesOnly []string
+	for _, name := range wanted {
+		if known := cfn.KnownAs(name); known != "" {
+			name = known
+		}
 		if source.Names(name) {
 			types = append(types, name)
+		} else {
+			modulesOnly = append(modulesOnly, name)
 		}
-		return source.Names(name)
-	})
+	}
 	if len(types) > 0 && len(modulesOnly) == 0 {
 		modulesOnly = []string{"aws_account"}
 	}
@@ -58,11 +65,7 @@ func iamPolicy(ctx context.Context, wanted []string, options permissions.Options
 	list := registry.Modules()
 	if len(modulesOnly) > 0 {
 		if list, err = registry.Closure(modulesOnly...); err != nil {
-			var known []string
-			for _, m := range registry.Modules() {
-				known = append(known, m.Name)
-			}
-			return fmt.Errorf("%w; there are: %s", err, strings.Join(known, ", "))
+			return unknownModule(registry, modulesOnly, err)
 		}
 	}
 	var names []string
@@ -83,4 +86,27 @@ func iamPolicy(ctx context.Context, wanted []string, options permissions.Options
 	enc := json.NewEncoder(os.Stdout)
 	enc.SetIndent("", "  ")
 	return enc.Encode(doc)
+}
+
+// unknownModule says what there is, and what is meant by the first of these names that is none.
+func unknownModule(registry *modules.Registry, wanted []string, err error) error {
+	var known, all []string
+	for _, m := range registry.Modules() {
+		known = append(known, m.Name)
+	}
+	all = slices.Clone(known)
+	for _, n := range registry.TypeNames() {
+		all = append(all, n.Name)
+	}
+	for _, name := range wanted {
+		if registry.Module(name) != nil {
+			continue
+		}
+		nearest := slices.MinFunc(all, func(a, b string) int {
+			return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
+		})
+		return fmt.Errorf("%w: did you mean %s? There are: %s, resource types (AWS::SES::Template), and those that "+
+			"have a name (iasql_type_names)", err, nearest, strings.Join(known, ", "))
+	}
+	return err
 }

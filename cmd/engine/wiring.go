@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"iasql/internal/aws"
+	"iasql/internal/cfn"
 	"iasql/internal/engine"
 	"iasql/internal/metrics"
 	"iasql/internal/modules"
@@ -21,9 +22,13 @@ import (
 	"iasql/internal/watch"
 )
 
-// allModules checks the modules and returns them.
+// allModules checks the modules, and the names of resource types, and returns them.
 func allModules(c *aws.Clients) (*modules.Registry, error) {
-	return modules.NewRegistry(all.Modules(c)...)
+	registry, err := modules.NewRegistry(all.Modules(c)...)
+	if err != nil {
+		return nil, err
+	}
+	return registry, registry.NameTypes(cfn.Known())
 }
 
 // descriptions returns the modules without the means to call the cloud.

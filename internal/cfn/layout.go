@@ -58,12 +58,12 @@ const (
 func Lay(s *Schema, earlier Layout, revision int, around Around) (Layout, error) {
 	l := Layout{Table: earlier.Table}
 	if l.Table == "" {
-		if l.Table = TableName(s.Name); around.Taken(l.Table) {
-			l.Table = FullTableName(s.Name)
+		names := TableNames(s.Name)
+		free := slices.IndexFunc(names, func(name string) bool { return !around.Taken(name) })
+		if free < 0 {
+			return l, fmt.Errorf("a table %s exists already", names[len(names)-1])
 		}
-		if around.Taken(l.Table) {
-			return l, fmt.Errorf("a table %s exists already", l.Table)
-		}
+		l.Table = names[free]
 	}
 	used := map[string]bool{}
 	for _, name := range ours {

@@ -17,29 +17,37 @@ const (
 	maxColumn = 63
 )
 
-// TableName returns the name of the table of a type: service and resource in snake case.
-// The organization goes in front unless it is AWS.
+// TableName returns the name of the table of a type: the one that people know it by, if there
+// is one ([Known]), or else service and resource in snake case. The organization goes in front
+// unless it is AWS.
 //
+//	AWS::IAM::ManagedPolicy   iam_policy
 //	AWS::SES::Template        ses_template
 //	Datadog::Monitors::Monitor datadog_monitors_monitor
-func TableName(typeName string) string {
-	parts := strings.Split(typeName, "::")
-	if parts[0] == "AWS" {
-		parts = parts[1:]
-	}
-	for i, p := range parts {
-		parts[i] = snake(p)
-	}
-	return bounded(strings.Join(parts, "_"), maxTable)
-}
+func TableName(typeName string) string { return TableNames(typeName)[0] }
 
-// FullTableName returns the name of a table whose type's shorter name something else has.
-func FullTableName(typeName string) string {
+// TableNames returns the names that the table of a type can have, the first of which it has
+// unless something else has it already. Another type's known name is none of them, if there
+// is a longer one.
+func TableNames(typeName string) []string {
 	parts := strings.Split(typeName, "::")
 	for i, p := range parts {
 		parts[i] = snake(p)
 	}
-	return bounded(strings.Join(parts, "_"), maxTable)
+	full := bounded(strings.Join(parts, "_"), maxTable)
+	short := full
+	if strings.HasPrefix(typeName, "AWS::") {
+		short = bounded(strings.Join(parts[1:], "_"), maxTable)
+	}
+	var names []string
+	for _, k := range Known() {
+		if k.Type == typeName {
+			names = append(names, k.Name)
+		} else if k.Name == short {
+			short = full
+		}
+	}
+	return slices.Compact(append(names, short, full))
 }
 
 // ColumnName returns the name of the column of a property: the property in snake case. A

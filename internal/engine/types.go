@@ -161,10 +161,7 @@ func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []
 			case o.Native == "":
 				names = append(names, o.Name)
 			case whole:
-				return nil, nil, &platform.UserError{Code: "IA022",
-					Message: fmt.Sprintf("the objects of %s are managed by the table %s", o.Name, o.Native),
-					Hint: fmt.Sprintf("Two tables never manage one object. SELECT * FROM iasql_install('%s') "+
-						"installs that one.", e.moduleOf(o.Native))}
+				return nil, nil, e.managed(ctx, o)
 			default:
 				said = append(said, fmt.Sprintf("%s (table %s)", o.Name, o.Native))
 			}
@@ -172,6 +169,41 @@ func (e *Engine) findTypes(ctx context.Context, scope modules.Scope, patterns []
 	}
 	slices.Sort(names)
 	return slices.Compact(names), said, nil
+}
+
+// managed says which module has the objects of a type already, and where its properties are.
+func (e *Engine) managed(ctx context.Context, o modules.Offer) error {
+	module := e.moduleOf(o.Native)
+	have, err := platform.Installed(ctx, e.pool)
+	if err != nil {
+		return err
+	}
+	hint := "Two tables never manage one object. "
+	if _, there := have[module]; there {
+		hint += fmt.Sprintf("Module %s is installed. ", module)
+	} else {
+		hint += fmt.Sprintf("SELECT * FROM iasql_install('%s') installs that one. ", module)
+	}
+	where := fmt.Sprintf("table_name = '%s'", o.Native) // of a type whose objects are a part of the table's
+	if e.tells(o.Name) {
+		where = fmt.Sprintf("type = '%s'", o.Name)
+	}
+	return &platform.UserError{Code: "IA022",
+		Message: fmt.Sprintf("the objects of %s are managed by the table %s of module %s", o.Name, o.Native, module),
+		Hint: hint + fmt.Sprintf("SELECT property, table_name, column_name, reason FROM iasql_properties WHERE %s "+
+			"shows which column is which property.", where)}
+}
+
+// tells reports whether tables of modules say where the properties of a type are.
+func (e *Engine) tells(typeName string) bool {
+	for _, m := range e.registry.Modules() {
+		for _, t := range m.Tables() {
+			if slices.ContainsFunc(t.Properties, func(p modules.Property) bool { return p.Type == typeName }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // meant says where to look for what somebody has misspelt.

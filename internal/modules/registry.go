@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,7 @@ type Registry struct {
 	extend  sync.Mutex
 	content atomic.Pointer[content]
 	ordered atomic.Pointer[Ordering]
+	names   []TypeName
 }
 
 // Ordering are tables of which every one comes after those that it references (see [Order]).
@@ -259,6 +261,31 @@ func NamesObjects(t *Table, key string) error {
 	}
 	return nil
 }
+
+// typeName is what the name of a type looks like: that of a table.
+var typeName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,53}$`)
+
+// NameTypes says by which names people know types that a [Source] can make modules of. It is
+// called once, before the registry is used. Its errors are defects of the names.
+func (r *Registry) NameTypes(names []TypeName) error {
+	seen := map[string]bool{}
+	for _, n := range names {
+		switch {
+		case !typeName.MatchString(n.Name) || n.Type == "" || n.Doc == "":
+			return fmt.Errorf("the name %q of the type %q: %q is no name, no type, or says nothing", n.Name, n.Type, n.Doc)
+		case seen[n.Name] || seen[n.Type]:
+			return fmt.Errorf("the name %s of the type %s is given twice, or the type has two", n.Name, n.Type)
+		case r.Module(n.Name) != nil || r.Table(n.Name) != nil || r.Function(n.Name) != nil:
+			return fmt.Errorf("the name %s of the type %s is that of a module, of a table or of a function", n.Name, n.Type)
+		}
+		seen[n.Name], seen[n.Type] = true, true
+	}
+	r.names = names
+	return nil
+}
+
+// TypeNames returns the names that people know types by.
+func (r *Registry) TypeNames() []TypeName { return r.names }
 
 // Modules returns every module, dependencies before dependents.
 func (r *Registry) Modules() []*Module { return r.content.Load().modules }

@@ -106,3 +106,28 @@ func TestListedIf(t *testing.T) {
 		}
 	}
 }
+
+// A name that people know a type by is nothing else's.
+func TestNameTypes(t *testing.T) {
+	t.Parallel()
+	r, err := NewRegistry(&Module{Name: "m", Version: 1, Resources: []Resource{described{&Table{Name: "whole", Doc: "whole",
+		Provider: "test", Columns: []Column{{Name: ColumnAccount, Type: TypeText, Doc: "account"},
+			{Name: "name", Type: TypeText, Doc: "name", Identity: true}}}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := TypeName{Name: "part", Type: "Some::Kind::Of", Doc: "A part."}
+	for wrong, names := range map[string][]TypeName{
+		"":                     {good, {Name: "piece", Type: "Another::Kind::Of", Doc: "A piece."}},
+		"is that of a module":  {good, {Name: "m", Type: "Another::Kind::Of", Doc: "It."}},
+		"of a table or":        {good, {Name: "whole", Type: "Another::Kind::Of", Doc: "It."}},
+		"is given twice":       {good, {Name: "part", Type: "Another::Kind::Of", Doc: "It."}},
+		"or the type has two":  {good, {Name: "piece", Type: "Some::Kind::Of", Doc: "It."}},
+		"is no name, no type,": {{Name: "Part", Type: "Some::Kind::Of", Doc: "It."}},
+		"or says nothing":      {{Name: "part", Type: "Some::Kind::Of"}},
+	} {
+		if err := r.NameTypes(names); (err == nil) != (wrong == "") || err != nil && !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%v: %v, and not %q", names, err, wrong)
+		}
+	}
+}

@@ -29,6 +29,14 @@ type Source interface {
 	Module(d *Description) (*Module, error)
 }
 
+// TypeName is a name that people know a module of a [Source] by. It can be installed by that
+// name as well as by its own, and its table has it, unless it was installed under another.
+type TypeName struct {
+	Name string // "iam_policy"
+	Type string // the module: "AWS::IAM::ManagedPolicy"
+	Doc  string // what its objects are, and what people call them
+}
+
 // Offer is a module that a [Source] could make.
 type Offer struct {
 	Name      string

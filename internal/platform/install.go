@@ -38,6 +38,11 @@ func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registr
 		properties)
 	batch.Queue(`INSERT INTO iasql_internal.property
 		SELECT * FROM jsonb_populate_recordset(NULL::iasql_internal.property, $1) ON CONFLICT DO NOTHING`, properties)
+	names := namesOf(registry)
+	batch.Queue(`DELETE FROM iasql_internal.type_name n
+		WHERE NOT EXISTS (SELECT FROM jsonb_populate_recordset(NULL::iasql_internal.type_name, $1) k WHERE k = n)`, names)
+	batch.Queue(`INSERT INTO iasql_internal.type_name
+		SELECT * FROM jsonb_populate_recordset(NULL::iasql_internal.type_name, $1) ON CONFLICT DO NOTHING`, names)
 	if err := pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("register modules: %w", err)
 	}
@@ -59,6 +64,15 @@ func propertiesOf(registry *modules.Registry) []map[string]any {
 				rows = append(rows, row)
 			}
 		}
+	}
+	return rows
+}
+
+// namesOf returns the rows of iasql_internal.type_name.
+func namesOf(registry *modules.Registry) []map[string]any {
+	rows := []map[string]any{}
+	for _, n := range registry.TypeNames() {
+		rows = append(rows, map[string]any{"name": n.Name, "type": n.Type, "doc": n.Doc})
 	}
 	return rows
 }

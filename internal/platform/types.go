@@ -170,6 +170,9 @@ func InstallTypes(ctx context.Context, pool *pgxpool.Pool, registry *modules.Reg
 			})
 			var pg *pgconn.PgError
 			switch {
+			case errors.As(err, &pg) && pg.Code == pgerrcode.DuplicateTable:
+				refused = append(refused, fmt.Sprintf("%s: %s: rename your own table of that name, or install into "+
+					"another database", name, pg.Message))
 			// neither a lock nor the end of the server
 			case errors.As(err, &pg) && pg.Code != pgerrcode.LockNotAvailable &&
 				!pgerrcode.IsOperatorIntervention(pg.Code):
@@ -221,13 +224,7 @@ func RenewRecords(ctx context.Context, pool *pgxpool.Pool) error {
 
 // InstalledTypes returns the installed types that a pattern means.
 func InstalledTypes(ctx context.Context, pool *pgxpool.Pool, pattern string) ([]string, error) {
-	if strings.Count(pattern, "::") == 1 {
-		pattern += "::*"
-	}
-	like := strings.NewReplacer(`\`, `\\`, "_", `\_`, "*", "%", "?", "_").Replace(pattern)
-	rows, err := pool.Query(ctx, `
-		SELECT m.name FROM iasql_internal.module m JOIN iasql_internal.resource_type t ON t.name = m.name
-		WHERE m.installed IS NOT NULL AND m.name ILIKE $1 ORDER BY m.name`, like)
+	rows, err := pool.Query(ctx, `SELECT iasql_internal.installed_types($1)`, pattern)
 	if err != nil {
 		return nil, err
 	}

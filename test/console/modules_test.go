@@ -46,6 +46,12 @@ func TestEveryModule(t *testing.T) {
 	for _, path := range []string{"/", "/records", "/modules", "/map", "/activity"} {
 		timed(path)
 	}
+	page := v.get("/modules")
+	for _, says := range []string{`id="iam_policy"`, "AWS::IAM::ManagedPolicy", "a customer managed policy", "iasql_install(&#39;iam_policy&#39;)"} {
+		if !strings.Contains(page, says) {
+			t.Errorf("the page of modules does not have %s, of a resource type with a name", says)
+		}
+	}
 	for _, name := range names {
 		timed("/map?module=" + name)
 		manual := timed("/modules/" + name)

@@ -48,6 +48,8 @@ func TestNativeReferences(t *testing.T) {
 	w.refused("23503", `DELETE FROM vpc WHERE cidr_block = '10.41.0.0/16'`)
 	w.is("", `SELECT message FROM iasql_problems`)
 	w.refused("depends on it", `SELECT * FROM iasql_uninstall('aws_kms')`)
+	w.refused("Module aws_vpc is installed. SELECT property, table_name, column_name, reason FROM iasql_properties WHERE type = 'AWS::EC2::VPC'",
+		`SELECT * FROM iasql_install('AWS::EC2::VPC')`)
 }
 
 // TestReplacedParentUnderEnforce: where the database wins, what names a replaced object

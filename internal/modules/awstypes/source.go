@@ -1,6 +1,7 @@
 package awstypes
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,13 +49,17 @@ func (s *Source) Examples() modules.Examples { return aws.Examples }
 func (s *Source) Searches(pattern string) bool { return searched.MatchString(pattern) }
 
 // Matches reports whether a type is meant by a pattern: AWS::SES is every type of SES, and
-// what has no :: is looked for anywhere in the name, and in that of the table. Upper and
-// lower case are the same, and % is the same as *.
+// what has no :: is looked for anywhere in the name, in those that its table can have, and in
+// what people call its objects. Upper and lower case are the same, and % is the same as *.
 func Matches(pattern, typeName string) bool {
 	pattern = strings.ToLower(strings.ReplaceAll(pattern, "%", "*"))
 	if !strings.Contains(pattern, "::") {
 		pattern = "*" + pattern + "*"
-		if ok, err := path.Match(pattern, cfn.TableName(typeName)); ok && err == nil {
+		called := strings.ToLower(strings.ReplaceAll(cfn.Sentence(typeName), "/", " "))
+		if slices.ContainsFunc(append(cfn.TableNames(typeName), called), func(text string) bool {
+			ok, err := path.Match(pattern, text)
+			return ok && err == nil
+		}) {
 			return true
 		}
 	} else if strings.Count(pattern, "::") == 1 {
@@ -117,7 +122,8 @@ func find(ctx context.Context, client *cloudformation.Client, pattern, prefix st
 						strings.Count(name, "::") != 2 {
 						continue
 					}
-					offers[name] = modules.Offer{Name: name, Doc: awssdk.ToString(t.Description),
+					offers[name] = modules.Offer{Name: name,
+						Doc:   cmp.Or(cfn.Sentence(name), awssdk.ToString(t.Description)),
 						Table: cfn.TableName(name), Native: Native(name),
 						Publisher: publisher(t, from.visibility), Global: cfn.Global(name)}
 				}
