@@ -58,6 +58,7 @@ var missing = []struct {
 	answer string
 }{
 	{regexp.MustCompile(`^/v1/apis/[^/]+/environmentVariables$`), `{"environmentVariables": {}}`}, // AppSync
+	{regexp.MustCompile(`^/2015-02-01/file-systems/replication-configurations$`), `{"Replications": []}`},
 	{regexp.MustCompile(`^/2024-08-31/functions/[^/]+/recursion-config$`), `{"RecursiveLoop": "Terminate"}`},
 	{regexp.MustCompile(`^/2021-07-20/functions/[^/]+/runtime-management-config$`), `{"UpdateRuntimeOn": "Auto"}`},
 }
@@ -67,6 +68,8 @@ var lacking = map[string]string{
 	"DescribeNotificationConfigurations": `<DescribeNotificationConfigurationsResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/">` +
 		`<DescribeNotificationConfigurationsResult><NotificationConfigurations/></DescribeNotificationConfigurationsResult>` +
 		`</DescribeNotificationConfigurationsResponse>`,
+	"DescribeVolumeAttribute": `<DescribeVolumeAttributeResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">` +
+		`<autoEnableIO><value>false</value></autoEnableIO></DescribeVolumeAttributeResponse>`,
 }
 
 const form = "application/x-www-form-urlencoded"

@@ -19,6 +19,12 @@ var awsSecretsManager = Module{
 				"kms_key_id", `'alias/sql'`, `secretsmanager describe-secret --secret-id $id --query KmsKeyId`, "",
 				run(`secretsmanager update-secret --secret-id $id --kms-key-id alias/cli`), `'alias/cli'`,
 			},
+			{
+				"replica_regions", `'[{"Region": "eu-west-1"}]'`,
+				`secretsmanager describe-secret --secret-id $id --query ReplicationStatus[].Region`, `["eu-west-1"]`,
+				run(`secretsmanager replicate-secret-to-regions --secret-id $id --add-replica-regions Region=eu-west-2`),
+				`'[{"Region": "eu-west-1"}, {"Region": "eu-west-2"}]'`,
+			},
 			tags(`secretsmanager describe-secret --secret-id $id --query Tags`,
 				`secretsmanager tag-resource --secret-id $id --tags Key=by,Value=cli`),
 		},

@@ -217,6 +217,7 @@ var rest = []struct{ service, method, path, action string }{
 	{"eks", "POST", `/clusters/[^/]+/node-groups/[^/]+/update-version`, "UpdateNodegroupVersion"},
 	{"eks", "POST", `/tags/.+`, "TagResource"}, {"eks", "DELETE", `/tags/.+`, "UntagResource"},
 	{"elasticfilesystem", "GET", `/file-systems`, "DescribeFileSystems"},
+	{"elasticfilesystem", "GET", `/file-systems/replication-configurations`, "DescribeReplicationConfigurations"},
 	{"elasticfilesystem", "POST", `/file-systems`, "CreateFileSystem"},
 	{"elasticfilesystem", "PUT", `/file-systems/[^/]+`, "UpdateFileSystem"},
 	{"elasticfilesystem", "DELETE", `/file-systems/[^/]+`, "DeleteFileSystem"},

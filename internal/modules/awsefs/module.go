@@ -12,7 +12,7 @@ import (
 // Module returns the module aws_efs, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_efs", Version: 2, Doc: "File systems of the Elastic File System (EFS), and where they are mounted.",
+		Name: "aws_efs", Version: 3, Doc: "File systems of the Elastic File System (EFS), and where they are mounted.",
 		Dependencies: []string{"aws_account", "aws_vpc"},
 		Resources:    []modules.Resource{newFileSystem(c), newMountTarget(c)},
 	}
