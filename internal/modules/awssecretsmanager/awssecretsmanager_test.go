@@ -62,6 +62,10 @@ func TestReplicas(t *testing.T) {
 			calls = append(calls, fmt.Sprint("remove ", in["RemoveReplicaRegions"]))
 			return map[string]any{"ARN": "arn"}, nil
 		},
+		"DeleteSecret": func(awstest.Input) (any, error) {
+			calls = append(calls, "delete")
+			return nil, awstest.Fault{Code: "InvalidRequestException", Message: "the secret still has replica regions"}
+		},
 		"ReplicateSecretToRegions": func(in awstest.Input) (any, error) {
 			calls = append(calls, fmt.Sprint("add ", in["AddReplicaRegions"]))
 			return map[string]any{"ARN": "arn"}, nil
@@ -92,6 +96,11 @@ func TestReplicas(t *testing.T) {
 			[]string{column}); err != nil || fmt.Sprint(calls) != c.calls {
 			t.Errorf("%s: %v, calls %v, want %s", c.want, err, calls, c.calls)
 		}
+	}
+	calls = nil
+	if err := awstest.Delete(t.Context(), r, awstest.Permit(), awstest.Scope("us-east-1"), modules.Row{"name": modules.Text("s"),
+		column: have}); modules.ClassOf(err) != modules.Dependency || fmt.Sprint(calls) != "[remove [eu-west-1] delete]" {
+		t.Errorf("delete while a replica is being removed: %v of class %v, calls %v", err, modules.ClassOf(err), calls)
 	}
 	if primary = "eu-central-1"; !read().IsNull() {
 		t.Errorf("a replica has %s", read())

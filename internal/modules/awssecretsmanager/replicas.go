@@ -16,7 +16,7 @@ import (
 // replicasColumn are the regions that a secret is replicated to. ListSecrets does not tell them.
 func replicasColumn() declare.Column {
 	return declare.JSON("replica_regions", "ReplicationStatus",
-		`The regions that it is replicated to: [{"Region": "eu-west-1", "KmsKeyId": "alias/team"}]; the key is that of Secrets Manager itself if left out. A replica has a row of its own in its region. AWS deletes a secret only when it has no replicas.`).
+		`The regions that it is replicated to: [{"Region": "eu-west-1", "KmsKeyId": "alias/team"}]; the key is that of Secrets Manager itself if left out. A replica has a row of its own in its region, and goes with the secret.`).
 		In("AddReplicaRegions").Unordered().EmptyIsNull().Check("jsonb_typeof(replica_regions) = 'array'").
 		As(replicated).Same(sameReplicas).Born(modules.Null).Since(4).
 		From(declare.Call((*secretsmanager.Client).DescribeSecret, declare.IfAllowed(), declare.Rarely()))
@@ -66,6 +66,30 @@ func without(regions, others []smtypes.ReplicaRegionType) []smtypes.ReplicaRegio
 	})
 }
 
+// remove deletes a secret, and first its replicas: AWS refuses to delete one that has any (page DeleteSecret).
+func remove(ctx context.Context, s *declare.Step) error {
+	have, err := regionsOf(s.Have["replica_regions"])
+	if err != nil {
+		return err
+	}
+	if len(have) > 0 {
+		if err := aws.IfExists(end(ctx, s, have)); err != nil {
+			return err
+		}
+	}
+	return s.Delete(ctx)
+}
+
+// end removes replicas.
+func end(ctx context.Context, s *declare.Step, regions []smtypes.ReplicaRegionType) error {
+	in := &secretsmanager.RemoveRegionsFromReplicationInput{SecretId: s.Have["name"].Ptr()}
+	for _, r := range regions {
+		in.RemoveReplicaRegions = append(in.RemoveReplicaRegions, awssdk.ToString(r.Region))
+	}
+	_, err := declare.ClientOf[*secretsmanager.Client](s).RemoveRegionsFromReplication(ctx, in)
+	return err
+}
+
 // setReplicas removes replicas and adds others. One whose key changes is removed, and the next pass adds it again.
 func setReplicas(ctx context.Context, s *declare.Step) error {
 	have, err := regionsOf(s.Have["replica_regions"])
@@ -76,7 +100,6 @@ func setReplicas(ctx context.Context, s *declare.Step) error {
 	if err != nil {
 		return err
 	}
-	client, name := declare.ClientOf[*secretsmanager.Client](s), s.Have["name"].Ptr()
 	gone := without(have, want)
 	added := slices.DeleteFunc(without(want, have), func(r smtypes.ReplicaRegionType) bool {
 		return slices.ContainsFunc(gone, func(g smtypes.ReplicaRegionType) bool {
@@ -84,17 +107,13 @@ func setReplicas(ctx context.Context, s *declare.Step) error {
 		})
 	})
 	if len(gone) > 0 {
-		in := &secretsmanager.RemoveRegionsFromReplicationInput{SecretId: name}
-		for _, g := range gone {
-			in.RemoveReplicaRegions = append(in.RemoveReplicaRegions, awssdk.ToString(g.Region))
-		}
-		if _, err := client.RemoveRegionsFromReplication(ctx, in); err != nil {
+		if err := end(ctx, s, gone); err != nil {
 			return err
 		}
 	}
 	if len(added) > 0 {
-		_, err = client.ReplicateSecretToRegions(ctx, &secretsmanager.ReplicateSecretToRegionsInput{SecretId: name,
-			AddReplicaRegions: added})
+		_, err = declare.ClientOf[*secretsmanager.Client](s).ReplicateSecretToRegions(ctx,
+			&secretsmanager.ReplicateSecretToRegionsInput{SecretId: s.Have["name"].Ptr(), AddReplicaRegions: added})
 	}
 	return err
 }

@@ -87,7 +87,8 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Modify(declare.Call((*secretsmanager.Client).UpdateSecret)),
 			declare.By(setReplicas, "replica_regions")},
 		// AWS deletes it after its default of 30 days, within which it can be restored.
-		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret),
+		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret, declare.Heals("replica")), // that is being removed
+		DeleteBy:  remove,
 		HoldsData: true,
 		Reread:    true,
 		Protected: func(have modules.Row) string {

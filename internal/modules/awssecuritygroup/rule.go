@@ -67,7 +67,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 				"SourceSecurityGroupId": "source_security_group", "SourceSecurityGroupName": "source_security_group",
 			},
 			Without: map[string]string{
-				"SourceSecurityGroupOwnerId": "source_security_group says it: the id of a group is one account's alone"},
+				"SourceSecurityGroupOwnerId": "the group that source_security_group names is of the rule's own account"},
 		},
 		AlsoPublished: []declare.Published{{Type: "AWS::EC2::SecurityGroupEgress", Since: 4,
 			Columns: map[string]string{"CidrIp": "cidr_ipv4", "CidrIpv6": "cidr_ipv6", "Description": "description",
