@@ -109,8 +109,8 @@ func newVolume(c *aws.Clients) *declare.Resource {
 	})
 }
 
-// copyOf completes the copy of a volume. CopyVolumes makes it in the zone of its source: a row that names another is not
-// what it would make.
+// copyOf completes the copy of a volume. CopyVolumes makes it in the zone of its source: a row that names another is
+// not what it would make.
 func copyOf(ctx context.Context, s *declare.Step, in *ec2.CopyVolumesInput) error {
 	in.ClientToken = &s.Token
 	out, err := declare.ClientOf[*ec2.Client](s).DescribeVolumes(ctx,

@@ -18,7 +18,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[efstypes.FileSystemDescription]{
 		Name: "efs_file_system",
 		Doc: "File systems. Deleting one deletes all files that are in it, for good, and its mount targets first. " +
-			"AWS refuses to delete a file system that is replicated.",
+			"What it has been replicated to stays.",
 		Service:  declare.Service(efs.NewFromConfig),
 		Creation: modules.ByTag,
 		Token:    "CreationToken",
@@ -97,7 +97,8 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy),
 				declare.Call((*efs.Client).DeleteFileSystemPolicy)),
 		},
-		Delete: declare.Call((*efs.Client).DeleteFileSystem),
+		Delete:   declare.Call((*efs.Client).DeleteFileSystem),
+		DeleteBy: deleteFileSystem,
 
 		Going:     going,
 		Forming:   forming,

@@ -56,8 +56,8 @@ func replications(client *efs.Client, ctx context.Context, in *efs.DescribeRepli
 	return &replicated{}, nil
 }
 
-// sameReplication compares destinations. What one of both leaves out is as AWS has it, and AWS tells neither the zone nor
-// the key of what it has made.
+// sameReplication compares destinations. What one of both leaves out is as AWS has it, and AWS tells neither the zone
+// nor the key of what it has made.
 func sameReplication(a, b string) bool {
 	var x, y replication
 	if aws.ParseDocument("", modules.Text(a), &x) != nil || aws.ParseDocument("", modules.Text(b), &y) != nil ||
@@ -85,8 +85,7 @@ func sameReplication(a, b string) bool {
 func setReplication(ctx context.Context, s *declare.Step) error {
 	client, system := declare.ClientOf[*efs.Client](s), s.Have["file_system_id"].Ptr()
 	if !s.Have["replication_configuration"].IsNull() {
-		_, err := client.DeleteReplicationConfiguration(ctx, &efs.DeleteReplicationConfigurationInput{SourceFileSystemId: system})
-		return aws.IfExists(err)
+		return endReplication(ctx, s)
 	}
 	var want replication
 	if err := aws.ParseDocument("replication_configuration", s.Want["replication_configuration"], &want); err != nil {
@@ -95,4 +94,22 @@ func setReplication(ctx context.Context, s *declare.Step) error {
 	_, err := client.CreateReplicationConfiguration(ctx, &efs.CreateReplicationConfigurationInput{
 		SourceFileSystemId: system, Destinations: want.Destinations})
 	return err
+}
+
+// endReplication ends a replication. The file system that it went to stays, and can be written to then.
+func endReplication(ctx context.Context, s *declare.Step) error {
+	_, err := declare.ClientOf[*efs.Client](s).DeleteReplicationConfiguration(ctx,
+		&efs.DeleteReplicationConfigurationInput{SourceFileSystemId: s.Have["file_system_id"].Ptr()})
+	return aws.IfExists(err)
+}
+
+// deleteFileSystem deletes a file system, and first ends its replication: AWS refuses to delete one that has any (page
+// DeleteFileSystem).
+func deleteFileSystem(ctx context.Context, s *declare.Step) error {
+	if !s.Have["replication_configuration"].IsNull() {
+		if err := endReplication(ctx, s); err != nil {
+			return err
+		}
+	}
+	return s.Delete(ctx)
 }

@@ -90,4 +90,18 @@ func TestReplication(t *testing.T) {
 			t.Errorf("from %s to %s: %v, sent %q, want %q", c.have, c.want, err, sent, c.sent)
 		}
 	}
+	for _, c := range []struct {
+		have modules.Value
+		sent []string
+	}{
+		{modules.Null, []string{"DELETE /2015-02-01/file-systems/fs-1"}},
+		{one, []string{"DELETE /2015-02-01/file-systems/fs-1/replication-configuration", "DELETE /2015-02-01/file-systems/fs-1"}},
+	} {
+		sent = nil
+		have := modules.Row{"file_system_id": modules.Text("fs-1"), column: c.have}
+		if err := awstest.Delete(t.Context(), r, awstest.Permit(), awstest.Scope("us-east-1"), have); err != nil ||
+			!slices.Equal(sent, c.sent) {
+			t.Errorf("delete of %s: %v, sent %q, want %q", c.have, err, sent, c.sent)
+		}
+	}
 }

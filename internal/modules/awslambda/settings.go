@@ -61,8 +61,8 @@ func set() []declare.Update {
 }
 
 // fromZip reports whether a function is made of a zip file: one that is made of an image has neither signed code nor a
-// runtime of Lambda's (Lambda Developer Guide, "Using code signing to verify code integrity with Lambda", "Understanding
-// how Lambda manages runtime version updates").
+// runtime of Lambda's (Lambda Developer Guide, "Using code signing to verify code integrity with Lambda" and
+// "Understanding how Lambda manages runtime version updates").
 func fromZip(row modules.Row) bool {
 	return row["package_type"].String() != string(lambdatypes.PackageTypeImage)
 }
