@@ -543,8 +543,10 @@ func (a *answer) checkAlways(m members) *notAnswer {
 	verb := func(verbs ...string) bool {
 		return slices.ContainsFunc(verbs, func(v string) bool { return strings.HasPrefix(a.op.action, v) })
 	}
+	// Of an object's attributes EC2 describes the one that is asked for (page DescribeVolumeAttribute, "Examples").
+	attribute := strings.HasSuffix(a.op.action, "Attribute")
 	switch {
-	case a.protocol == ec2Query && verb("Describe") && len(m.lists) == 1 && m.lists[0].IsNil():
+	case a.protocol == ec2Query && verb("Describe") && !attribute && len(m.lists) == 1 && m.lists[0].IsNil():
 		return a.not("it has no list, not even an empty one")
 	case a.operation() == "S3:GetBucketLogging": // which has nothing where nothing is logged (page GetBucketLogging)
 	case verb("Create", "Describe", "Get") && len(m.names) == 1 && len(m.objects) == 1 && m.objects[0].IsNil():

@@ -15,6 +15,7 @@ import (
 	cftypes "github.com/aws/aws-sdk-go-v2/service/cloudfront/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	lambdatypes "github.com/aws/aws-sdk-go-v2/service/lambda/types"
@@ -243,6 +244,22 @@ func TestAnswerHasToBeWhole(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of an object's attributes EC2 describes one, and neither the others nor their lists.
+func TestAttributeAlone(t *testing.T) {
+	t.Parallel()
+	x := exchange{call: func(ctx context.Context, cfg awssdk.Config) error {
+		_, err := ec2.NewFromConfig(cfg).DescribeVolumeAttribute(ctx, &ec2.DescribeVolumeAttributeInput{
+			VolumeId: awssdk.String("vol-1"), Attribute: ec2types.VolumeAttributeNameAutoEnableIO})
+		return err
+	}}
+	if _, err := outcome(t, x, status(200, `<DescribeVolumeAttributeResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId><volumeId>vol-1</volumeId><autoEnableIO><value>false</value></autoEnableIO></DescribeVolumeAttributeResponse>`, requestID...)); err != nil {
+		t.Error(err)
+	}
+	if _, err := outcome(t, x, status(200, page, requestID...)); !HasCode(err, codeNotAnswer) {
+		t.Errorf("a page is taken for an answer: %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -51,8 +52,52 @@ var absent = map[string]string{
 	"DynamoDB_20120810.DescribeKinesisStreamingDestination": `{"KinesisDataStreamDestinations": []}`,
 }
 
-// variables is where AppSync has the environment variables of an API, which moto has not.
-var variables = regexp.MustCompile(`^/v1/apis/[^/]+/environmentVariables$`)
+// missing is that of REST APIs, by the path that is read.
+var missing = []struct {
+	path   *regexp.Regexp
+	answer string
+}{
+	{regexp.MustCompile(`^/v1/apis/[^/]+/environmentVariables$`), `{"environmentVariables": {}}`}, // AppSync
+	{regexp.MustCompile(`^/2015-02-01/file-systems/replication-configurations$`), `{"Replications": []}`},
+	{regexp.MustCompile(`^/2024-08-31/functions/[^/]+/recursion-config$`), `{"RecursiveLoop": "Terminate"}`},
+	{regexp.MustCompile(`^/2021-07-20/functions/[^/]+/runtime-management-config$`), `{"UpdateRuntimeOn": "Auto"}`},
+}
+
+// lacking is that of APIs whose requests are forms (the protocols Query and EC2), by the action.
+var lacking = map[string]string{
+	"DescribeNotificationConfigurations": `<DescribeNotificationConfigurationsResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/">` +
+		`<DescribeNotificationConfigurationsResult><NotificationConfigurations/></DescribeNotificationConfigurationsResult>` +
+		`</DescribeNotificationConfigurationsResponse>`,
+	"DescribeVolumeAttribute": `<DescribeVolumeAttributeResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">` +
+		`<autoEnableIO><value>false</value></autoEnableIO></DescribeVolumeAttributeResponse>`,
+}
+
+const form = "application/x-www-form-urlencoded"
+
+// instead returns what is answered in the place of moto, and its type; "" where moto answers. It leaves the request to
+// be read.
+func instead(r *http.Request) (answer, kind string, err error) {
+	if r.Method == http.MethodGet {
+		for _, m := range missing {
+			if m.path.MatchString(r.URL.Path) {
+				return m.answer, "application/json", nil
+			}
+		}
+	}
+	if r.Method == http.MethodPost && strings.HasPrefix(r.Header.Get("Content-Type"), form) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return "", "", err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		values, err := url.ParseQuery(string(body))
+		if err != nil {
+			return "", "", nil // moto's to say
+		}
+		return lacking[values.Get("Action")], "text/xml", nil
+	}
+	return absent[r.Header.Get("X-Amz-Target")], "application/x-amz-json-1.0", nil
+}
 
 // Forward returns a handler that passes requests on to moto, and makes of its answers
 // what AWS has. prepare, if not nil, sees each request before it goes.
@@ -75,13 +120,14 @@ func Forward(target *url.URL, prepare func(*httputil.ProxyRequest)) http.Handler
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := absent[r.Header.Get("X-Amz-Target")]
-		if r.Method == http.MethodGet && variables.MatchString(r.URL.Path) {
-			answer = `{"environmentVariables": {}}`
+		answer, kind, err := instead(r)
+		if err != nil {
+			http.Error(w, "emulator: "+err.Error(), http.StatusBadGateway)
+			return
 		}
 		if answer != "" {
 			_, _ = io.Copy(io.Discard, r.Body)
-			w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+			w.Header().Set("Content-Type", kind)
 			_, _ = io.WriteString(w, answer)
 			return
 		}

@@ -150,6 +150,8 @@ var awsEC2 = Module{
 				volumeSetting("throughput", `200`, "Throughput", `--size 12 --iops 5000 --throughput 250`, `250`),
 			},
 			Replace: Replace{Column: "availability_zone", SQL: `'us-east-1b'`},
+			Skip: both(unkept("moto: no ModifyVolumeAttribute", "auto_enable_io"),
+				map[string]string{"source_volume_id replaced": "moto: no CopyVolumes"}),
 		},
 		{
 			Name: "general_purpose_volume", Kind: "of another type", Identity: "volume_id",

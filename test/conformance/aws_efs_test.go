@@ -56,6 +56,8 @@ var awsEFS = Module{
 			Skip: map[string]string{ // TestChanges in internal/modules/awsefs has a fake of them
 				"replication_overwrite_protection by SQL":     "moto: there is no UpdateFileSystemProtection",
 				"replication_overwrite_protection by the CLI": "moto: there is no UpdateFileSystemProtection",
+				"replication_configuration by SQL":            "moto: there is no CreateReplicationConfiguration",
+				"replication_configuration by the CLI":        "moto: there is no CreateReplicationConfiguration",
 				"throughput_mode by SQL":                      "moto: there is no UpdateFileSystem",
 				"throughput_mode by the CLI":                  "moto: there is no UpdateFileSystem",
 				"provisioned_throughput_in_mibps by SQL":      "moto: there is no UpdateFileSystem",

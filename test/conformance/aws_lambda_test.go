@@ -62,12 +62,11 @@ var awsLambda = Module{
 				Child:      `INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id) SELECT $row, id FROM security_group WHERE group_name = 'other'`,
 				Dependents: `SELECT string_agg(group_name, ' ' ORDER BY group_name) FROM lambda_function_security_groups m JOIN security_group g ON g.id = m.security_group_id WHERE lambda_function_id = $row`,
 			},
-			Skip: map[string]string{
-				"architecture by the CLI":           "moto: UpdateFunctionCode does not keep Architectures",
-				"architecture by SQL":               "moto: UpdateFunctionCode does not keep Architectures",
-				"ephemeral_storage_size by SQL":     "moto: UpdateFunctionConfiguration does not keep EphemeralStorage",
-				"ephemeral_storage_size by the CLI": "moto: UpdateFunctionConfiguration does not keep EphemeralStorage",
-			},
+			Skip: both(unkept("moto: UpdateFunctionCode does not keep Architectures", "architecture"),
+				unkept("moto: UpdateFunctionConfiguration does not keep EphemeralStorage", "ephemeral_storage_size"),
+				unkept("moto: no PutFunctionCodeSigningConfig, PutFunctionScalingConfig, PutFunctionRecursionConfig and "+
+					"PutRuntimeManagementConfig", "code_signing_config_arn", "function_scaling_config", "recursive_loop",
+					"runtime_management_config")),
 		},
 		{
 			Name: "lambda_function_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,

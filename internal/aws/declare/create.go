@@ -90,7 +90,10 @@ func (b *binding) bindOrigin(o *origin) error {
 			o.created = append(o.created, target{column: c, path: p})
 		}
 	}
-	if !slices.ContainsFunc(b.along[o.Create], func(t target) bool { return t.column.Name == o.Column }) {
+	says := func(t target) bool {
+		return t.column.Name == o.Column && (t.column.along || t.column.Column.CreateOnly)
+	}
+	if !slices.ContainsFunc(b.along[o.Create], says) && !slices.ContainsFunc(o.created, says) {
 		note("no column %s is sent along with it", o.Column)
 	}
 	if _, err := resolve(o.Create.out, o.Create.answer); err != nil {

@@ -59,8 +59,8 @@ const maxValues = 20
 const (
 	// Deprecated: AWS advises against it, and has something else for new objects.
 	Deprecated = "AWS has deprecated it"
-	// Template: it is of CloudFormation's own making, and no call takes it.
-	Template = "it is CloudFormation's own: the API has no such member"
+	// Deed: it tells CloudFormation what to do, and no object has it afterwards.
+	Deed = "it is a deed, and no state of an object"
 )
 
 // properties returns what a table says of the properties of its type, and the columns that are made of them.

@@ -102,8 +102,10 @@ type Table[T any] struct {
 
 // Origin is what an object can be created from, such as a snapshot.
 type Origin struct {
-	Column string // has a value other than false where an object is to be created from it; it is the database's alone
-	Create *Op    // creates it
+	// Column has a value other than false where an object is to be created from it. It is the database's alone, or fixed
+	// at creation.
+	Column string
+	Create *Op // creates it
 }
 
 // Refusal says of which objects AWS refuses the deletion, why, and where AWS documents it.

@@ -137,4 +137,4 @@ func arn(region, id string) string {
 }
 
 // imported says why no column imports an API.
-const imported = "a definition that is imported makes routes and integrations, which are other objects"
+const imported = declare.Deed + ": an import makes routes and integrations, which are other objects"

@@ -117,10 +117,14 @@ func TestGroupLifecycle(t *testing.T) {
 				"arn:aws:iam::123456789012:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling_a")},
 			"target_group_arns": {modules.Strings([]string{"arn:1", "arn:2"}),
 				modules.Strings([]string{"arn:2"}), modules.Null},
+			"notification_configurations": {
+				document(t, `[{"TopicARN":"arn:b","NotificationTypes":["terminate","launch"]}]`),
+				document(t, `[{"TopicARN":"arn:b","NotificationTypes":["launch","terminate"]},{"TopicARN":"arn:a","NotificationTypes":["launch"]}]`),
+				document(t, `[{"TopicARN":"arn:a","NotificationTypes":["launch","error"]}]`), modules.Null},
 		},
 		// traffic_sources, enabled_metrics: the fake, as moto, does not have their calls.
 		Elsewhere: []string{"launch_configuration_name", "mixed_instances_policy", "traffic_sources", "enabled_metrics"},
-		Calls:     map[string]int{"target_group_arns": 2, "tags": 2},
+		Calls:     map[string]int{"target_group_arns": 2, "notification_configurations": 2, "tags": 2},
 	})
 
 	r, scope := newGroup(newFake(t, map[string]*node{})), awstest.Scope("us-east-1")

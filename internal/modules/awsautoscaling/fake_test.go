@@ -99,11 +99,12 @@ func parsed(form url.Values) *node {
 type fakeGroups struct {
 	sync.Mutex
 	groups map[string]*node
+	told   map[string][]string // types of events, by group and topic
 }
 
 func newFake(t *testing.T, groups map[string]*node) *aws.Clients {
 	t.Helper()
-	server := httptest.NewServer(&fakeGroups{groups: groups})
+	server := httptest.NewServer(&fakeGroups{groups: groups, told: map[string][]string{}})
 	t.Cleanup(server.Close)
 	return awstest.Fake(server.URL)
 }
@@ -124,6 +125,8 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case action == "DescribeAutoScalingGroups":
 		f.describe(in, answer)
+	case action == "DescribeNotificationConfigurations":
+		f.notifications(in, answer)
 	case action == "CreateOrUpdateTags" || action == "DeleteTags":
 		for _, tag := range in.list("Tags") {
 			group := f.groups[tag.get("ResourceId")]
@@ -145,6 +148,14 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case group == nil:
 		fail("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup '"+name+"' not found")
 		return
+	case action == "PutNotificationConfiguration":
+		var types []string
+		for _, n := range in.list("NotificationTypes") {
+			types = append(types, n.text)
+		}
+		f.told[name+" "+in.get("TopicARN")] = types
+	case action == "DeleteNotificationConfiguration":
+		delete(f.told, name+" "+in.get("TopicARN"))
 	case action == "UpdateAutoScalingGroup":
 		change(group, in)
 	case action == "AttachLoadBalancerTargetGroups":
@@ -178,6 +189,27 @@ func (f *fakeGroups) describe(in, answer *node) {
 		answer.setList("AutoScalingGroups", []*node{f.groups[names[first]]})
 	}
 	if first+1 < len(names) {
+		answer.member("NextToken").text = strconv.Itoa(first + 1)
+	}
+}
+
+// notifications tells one type of events of one topic a page.
+func (f *fakeGroups) notifications(in, answer *node) {
+	var all []*node
+	for _, key := range slices.Sorted(maps.Keys(f.told)) {
+		group, topic, _ := strings.Cut(key, " ")
+		for _, kind := range f.told[key] {
+			if group == in.list("AutoScalingGroupNames")[0].text {
+				all = append(all, parsed(url.Values{"TopicARN": {topic}, "NotificationType": {kind}, "AutoScalingGroupName": {group}}))
+			}
+		}
+	}
+	first, _ := strconv.Atoi(in.get("NextToken"))
+	answer.member("NotificationConfigurations")
+	if first < len(all) {
+		answer.setList("NotificationConfigurations", []*node{all[first]})
+	}
+	if first+1 < len(all) {
 		answer.member("NextToken").text = strconv.Itoa(first + 1)
 	}
 }

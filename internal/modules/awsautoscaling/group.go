@@ -99,6 +99,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Texts("enabled_metrics", "EnabledMetrics[].Metric",
 				"Which metrics of the group CloudWatch gets every minute, such as GroupDesiredCapacity. NULL: none.").
 				Unordered().EmptyIsNull().Since(3),
+			notificationsColumn(),
 			declare.ARN("arn", "AutoScalingGroupARN"),
 			declare.Text("status", "Status", "NULL, or Delete in progress.").Computed(),
 			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]",
@@ -116,7 +117,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::AutoScaling::AutoScalingGroup", Since: 3,
 			Columns: map[string]string{"AvailabilityZoneIds": "availability_zones", "Cooldown": "default_cooldown",
-				"MetricsCollection": "enabled_metrics"},
+				"MetricsCollection": "enabled_metrics", "NotificationConfiguration": "notification_configurations"},
 			Along: []string{"InstanceId", "SkipZonalShiftValidation"},
 			Filled: map[string][]string{
 				"AvailabilityZoneDistribution":     {"CapacityDistributionStrategy"},
@@ -134,8 +135,6 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			},
 			Without: map[string]string{
 				"LifecycleHookSpecificationList": "a lifecycle hook is an object of its own: AWS::AutoScaling::LifecycleHook",
-				"NotificationConfiguration":      "its notifications are told by a call of their own",
-				"NotificationConfigurations":     "its notifications are told by a call of their own",
 			},
 		},
 		Checks: []string{"min_size <= max_size", "desired_capacity BETWEEN min_size AND max_size",
@@ -147,7 +146,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"EnterStandby", "ExitStandby", "SetInstanceProtection", "SuspendProcesses", "ResumeProcesses",
 				"EnableMetricsCollection", "DisableMetricsCollection", "AttachLoadBalancers", "DetachLoadBalancers",
 				"AttachTrafficSources", "DetachTrafficSources", "PutWarmPool", "DeleteWarmPool", "StartInstanceRefresh",
-				"CancelInstanceRefresh", "RollbackInstanceRefresh"),
+				"CancelInstanceRefresh", "RollbackInstanceRefresh", "PutNotificationConfiguration",
+				"DeleteNotificationConfiguration"),
 			modules.Request("tags.resourceId", "CreateOrUpdateTags", "DeleteTags"),
 			modules.Response("activity.autoScalingGroupName", "TerminateInstanceInAutoScalingGroup"),
 		),
@@ -168,6 +168,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				declare.Call((*autoscaling.Client).DetachLoadBalancers), "LoadBalancerNames[0]", ""),
 			declare.By(setSources, "traffic_sources"),
 			declare.By(setMetrics, "enabled_metrics"),
+			declare.By(setNotifications, "notification_configurations"),
 			declare.Modify(declare.Call((*autoscaling.Client).UpdateAutoScalingGroup,
 				declare.Edit(func(_ context.Context, s *declare.Step,
 					in *autoscaling.UpdateAutoScalingGroupInput) error {

@@ -78,7 +78,7 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 		Checks: []string{"num_nonnulls(artifact_store, artifact_stores) <= 1"},
 		Published: declare.Published{Type: "AWS::CodePipeline::Pipeline", Since: 3,
 			Columns: map[string]string{"RoleArn": "service_role_name"},
-			Without: map[string]string{"RestartExecutionOnUpdate": declare.Template}},
+			Without: map[string]string{"RestartExecutionOnUpdate": declare.Deed + ": CloudFormation starts the pipeline again"}},
 		EventMappings: modules.EventMappings("codepipeline.amazonaws.com",
 			modules.Request("pipelineName", "EnableStageTransition", "DisableStageTransition")),
 		DestroyBeforeCreate: true,

@@ -123,7 +123,8 @@ func TestVolumeLifecycle(t *testing.T) {
 			"size": {modules.Int(20)}, "iops": {modules.Int(4000)}, "throughput": {modules.Int(250)},
 			"volume_type": {text("gp2")}, "tags": tagChanges,
 		},
-		Calls: map[string]int{"tags": 2},
+		Elsewhere: []string{"auto_enable_io"}, // moto has no ModifyVolumeAttribute: TestVolumeAttribute
+		Calls:     map[string]int{"tags": 2},
 	})
 }
 
@@ -526,6 +527,9 @@ func TestInstanceRow(t *testing.T) {
 func TestVolumeChanges(t *testing.T) {
 	t.Parallel()
 	r := newVolume(fake(t, func(form map[string]string) (int, string) {
+		if form["Action"] == "DescribeVolumeAttribute" {
+			return 200, `<DescribeVolumeAttributeResponse><autoEnableIO><value>false</value></autoEnableIO></DescribeVolumeAttributeResponse>`
+		}
 		if form["Action"] == "DescribeVolumes" {
 			return 200, `<DescribeVolumesResponse><volumeSet><item><volumeId>vol-1</volumeId><volumeType>gp2</volumeType><size>8</size><iops>100</iops></item>` +
 				`<item><volumeId>vol-2</volumeId><volumeType>io2</volumeType></item><item><volumeId>vol-3</volumeId><volumeType>gp3</volumeType><status>deleted</status></item></volumeSet></DescribeVolumesResponse>`

@@ -106,6 +106,9 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"What happens when its operating system shuts it down: stop (if left out) or terminate.").
 				OptionalComputed().OneOf("stop", "terminate").Born(modules.Text("stop")),
 				ec2types.InstanceAttributeNameInstanceInitiatedShutdownBehavior),
+			declare.Bool("propagate_tags_to_volume_on_creation", "",
+				"Whether the volumes that are made with it get its tags. It matters when the instance is created, and "+
+					"never again.").Local().Since(6),
 			declare.Text("status", "State.Name",
 				"What it is doing: pending, running, stopping, stopped or shutting-down.").Computed(),
 			// The tag is of the Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling
@@ -153,8 +156,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			},
 			Without: map[string]string{
 				"ElasticGpuSpecifications": declare.Deprecated, "ElasticInferenceAccelerators": declare.Deprecated,
-				"PropagateTagsToVolumeOnCreation": declare.Template,
-				"SsmAssociations":                 "an association of Systems Manager is an object of its own",
+				"SsmAssociations": "an association of Systems Manager is an object of its own: AWS::SSM::Association",
 			},
 		},
 		EventMappings: declare.InstanceEventMappings(),
@@ -280,6 +282,10 @@ var encoded = declare.Codec{Encode: func(v modules.Value) (any, error) {
 // prepare completes what an instance is started with.
 func prepare(ctx context.Context, s *declare.Step, in *ec2.RunInstancesInput) error {
 	in.ClientToken = &s.Token
+	if s.Want["propagate_tags_to_volume_on_creation"].Bool() {
+		in.TagSpecifications = append(in.TagSpecifications,
+			aws.EC2TagSpecification(ec2types.ResourceTypeVolume, s.Want, "")...)
+	}
 	if len(in.NetworkInterfaces) > 0 {
 		in.SubnetId = nil // which they say
 	}

@@ -47,6 +47,15 @@ func newVolume(c *aws.Clients) *declare.Resource {
 				"throughput > 0"),
 			declare.Text("snapshot_id", "SnapshotId",
 				"The snapshot it was made from; empty at first if left out.").CreateOnly().OptionalComputed(),
+			declare.Text("source_volume_id", "SourceVolumeId",
+				"The id of the volume that it is made as a copy of, in the same availability zone, and at least as large; "+
+					"NULL if it is none.").CreateOnly().Since(6),
+			declare.Bool("auto_enable_io", "AutoEnableIO.Value",
+				"Whether it is read and written on, at once, after AWS has found that its data may be inconsistent; not "+
+					"if left out.").
+				OptionalComputed().Born(modules.Bool(false)).Since(6).
+				From(declare.Call((*ec2.Client).DescribeVolumeAttribute, declare.IfAllowed(), declare.Rarely(),
+					declare.With(&ec2.DescribeVolumeAttributeInput{Attribute: ec2types.VolumeAttributeNameAutoEnableIO}))),
 			declare.Bool("encrypted", "Encrypted",
 				"Whether it is encrypted; as the region's setting is if left out.").CreateOnly().OptionalComputed(),
 			declare.KMSKey("kms_key_id", "KmsKeyId",
@@ -70,10 +79,6 @@ func newVolume(c *aws.Clients) *declare.Resource {
 				"OutpostArn":               "The ARN of the Outpost that it is on.",
 				"VolumeInitializationRate": "How many MiB a second are fetched from its snapshot, from 100 to 300; as they are needed if left out.",
 			},
-			Without: map[string]string{
-				"AutoEnableIO":   "reading it takes a call more for each volume",
-				"SourceVolumeId": "a copy is a volume of its own, which CopyVolumes makes",
-			},
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Request("volumeId", "AttachVolume", "DetachVolume", "ModifyVolumeAttribute"),
@@ -89,7 +94,12 @@ func newVolume(c *aws.Clients) *declare.Resource {
 				in.ClientToken = &s.Token
 				return nil
 			})),
-		Updates:   []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVolume))}, // in use or not
+		CreateFrom: []declare.Origin{{Column: "source_volume_id", Create: declare.Call((*ec2.Client).CopyVolumes,
+			declare.Answer("Volumes[0]"), declare.Edit(copyOf))}},
+		Updates: []declare.Update{
+			declare.Modify(declare.Call((*ec2.Client).ModifyVolumeAttribute), "auto_enable_io"),
+			declare.Modify(declare.Call((*ec2.Client).ModifyVolume)), // in use or not
+		},
 		Delete:    declare.Call((*ec2.Client).DeleteVolume),
 		Going:     declare.In("state", string(ec2types.VolumeStateDeleting)),
 		Forming:   declare.In("state", string(ec2types.VolumeStateCreating)),
@@ -97,6 +107,24 @@ func newVolume(c *aws.Clients) *declare.Resource {
 		HoldsData: true,
 		Protected: keepRoot,
 	})
+}
+
+// copyOf completes the copy of a volume. CopyVolumes makes it in the zone of its source: a row that names another is
+// not what it would make.
+func copyOf(ctx context.Context, s *declare.Step, in *ec2.CopyVolumesInput) error {
+	in.ClientToken = &s.Token
+	out, err := declare.ClientOf[*ec2.Client](s).DescribeVolumes(ctx,
+		&ec2.DescribeVolumesInput{VolumeIds: []string{awssdk.ToString(in.SourceVolumeId)}})
+	if err != nil {
+		return err
+	}
+	for _, source := range out.Volumes {
+		if zone := awssdk.ToString(source.AvailabilityZone); zone != s.Want["availability_zone"].String() {
+			return &modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue", Message: "availability_zone: " +
+				"a copy is in the availability zone of its source, " + zone}
+		}
+	}
+	return nil
 }
 
 // generalPurpose returns the volume if it is of the two kinds.

@@ -47,7 +47,7 @@ func TestFileSystemLifecycle(t *testing.T) {
 				`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"*"},"Action":"elasticfilesystem:ClientMount"}]}`)},
 		},
 		Elsewhere: []string{"throughput_mode", "provisioned_throughput_in_mibps", "automatic_backups", // TestChanges
-			"replication_overwrite_protection"}, // which moto lacks: TestSent
+			"replication_overwrite_protection", "replication_configuration"}, // which moto lacks: TestSent, TestReplication
 	})
 }
 

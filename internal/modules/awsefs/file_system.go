@@ -18,7 +18,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[efstypes.FileSystemDescription]{
 		Name: "efs_file_system",
 		Doc: "File systems. Deleting one deletes all files that are in it, for good, and its mount targets first. " +
-			"Its replication is not shown; AWS refuses to delete a file system that is replicated.",
+			"What it has been replicated to stays.",
 		Service:  declare.Service(efs.NewFromConfig),
 		Creation: modules.ByTag,
 		Token:    "CreationToken",
@@ -57,6 +57,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Text("replication_overwrite_protection", "FileSystemProtection.ReplicationOverwriteProtection",
 				"Whether no other file system can be replicated into it: ENABLED, if left out, or DISABLED; REPLICATING "+
 					"while one is.").In("ReplicationOverwriteProtection").OptionalComputed().Since(2),
+			replicationColumn(),
 			declare.Text("life_cycle_state", "LifeCycleState",
 				"creating, available, updating, deleting or error.").Computed(),
 			declare.ARN("arn", "FileSystemArn"),
@@ -69,9 +70,6 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			Docs: map[string]string{
 				"BypassPolicyLockoutSafetyCheck": "Whether a policy is set although it keeps out who sets it.",
 			},
-			Without: map[string]string{
-				"ReplicationConfiguration": "a replication is another object, which makes a file system in its region",
-			},
 		},
 		Checks: []string{
 			`kms_key_id IS NULL OR encrypted`,
@@ -81,6 +79,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 
 		EventMappings: modules.EventMappings("elasticfilesystem.amazonaws.com",
 			modules.Request("fileSystemId", "UpdateFileSystemProtection", "CreateTags", "DeleteTags"),
+			modules.Request("sourceFileSystemId", "CreateReplicationConfiguration", "DeleteReplicationConfiguration"),
 		),
 		List: fileSystems(),
 		Get:  declare.One(declare.Call((*efs.Client).DescribeFileSystems), "FileSystems[0]"),
@@ -94,10 +93,12 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 			declare.Modify(declare.Call((*efs.Client).PutBackupPolicy), "automatic_backups"),
 			declare.Modify(declare.Call((*efs.Client).PutLifecycleConfiguration), "lifecycle_policies"),
 			declare.Modify(declare.Call((*efs.Client).UpdateFileSystemProtection), "replication_overwrite_protection"),
+			declare.By(setReplication, "replication_configuration"),
 			declare.Put("policy", declare.Call((*efs.Client).PutFileSystemPolicy),
 				declare.Call((*efs.Client).DeleteFileSystemPolicy)),
 		},
-		Delete: declare.Call((*efs.Client).DeleteFileSystem),
+		Delete:   declare.Call((*efs.Client).DeleteFileSystem),
+		DeleteBy: deleteFileSystem,
 
 		Going:     going,
 		Forming:   forming,

@@ -94,7 +94,8 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			Docs: map[string]string{
 				"EnablePrefixForIpv6SourceNat": "Whether a network load balancer with UDP and dualstack has addresses for source NAT: on or off.",
 			},
-			Without: map[string]string{"EnableCapacityReservationProvisionStabilize": declare.Template},
+			Without: map[string]string{"EnableCapacityReservationProvisionStabilize": declare.Deed +
+				": CloudFormation waits until the capacity is ready"},
 		},
 		Checks: []string{
 			"NOT (load_balancer_type = 'application' AND has_security_groups IS FALSE OR load_balancer_type = " +

@@ -122,8 +122,10 @@ func TestFunctionLifecycle(t *testing.T) {
 		// moto's UpdateFunctionConfiguration ignores EphemeralStorage, of which
 		// TestEphemeralStorage is, and its UpdateFunctionCode Architectures, of
 		// which TestArchitecture is.
-		Elsewhere: []string{"architecture", "ephemeral_storage_size"},
-		Calls:     map[string]int{"tags": 2},
+		// TestArchitecture is. It has no calls that change what TestSettingsChange is of.
+		Elsewhere: []string{"architecture", "ephemeral_storage_size", "code_signing_config_arn", "function_scaling_config",
+			"recursive_loop", "runtime_management_config"},
+		Calls: map[string]int{"tags": 2},
 	})
 }
 
@@ -412,7 +414,11 @@ func TestUnread(t *testing.T) {
 		`{"Configuration":{"FunctionName":"f","Environment":{"Error":{"ErrorCode":"AccessDeniedException","Message":"KMS"}}},"Tags":{"a":"1"}}`:                   "environment",
 		`{"Configuration":{"FunctionName":"f","Environment":{"Variables":{},"Error":{"ErrorCode":"KMSAccessDeniedException","Message":"KMS"}}},"TagsError":null}`: "environment",
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "-config") { // see TestSettingsRead
+				fmt.Fprint(w, `{"FunctionName": "f", "RecursiveLoop": "Terminate", "UpdateRuntimeOn": "Auto"}`)
+				return
+			}
 			fmt.Fprint(w, answer)
 		}))
 		t.Cleanup(server.Close)

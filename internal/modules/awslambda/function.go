@@ -3,6 +3,7 @@ package awslambda
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -24,7 +25,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		Doc: "Functions. Those made from a container image are shown and can be changed; those created here are " +
 			"made from a zip file.",
 		Service: declare.Service(lambda.NewFromConfig),
-		Columns: []declare.Column{
+		Columns: slices.Concat([]declare.Column{
 			declare.Name("name", "Configuration.FunctionName",
 				"The function's name: up to 64 letters, digits, hyphens and underscores.").In("FunctionName").Matches(
 				"^[a-zA-Z0-9_-]{1,64}$"),
@@ -70,6 +71,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"Whether what is pushed is published, too, as the version $LATEST.PUBLISHED: that of functions on Lambda "+
 					"Managed Instances. AWS refuses it of others.").
 				Along().In("PublishTo").As(latestPublished).Since(5),
+		}, settings(), []declare.Column{
 			declare.ARN("arn", "Configuration.FunctionArn").In("FunctionArn", "Resource"),
 			declare.Text("version", "Configuration.Version", "The version the row shows: always $LATEST.").Computed(),
 			declare.Text("package_type", "Configuration.PackageType", "Zip or Image.").Computed(),
@@ -83,7 +85,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("last_update_status", "Configuration.LastUpdateStatus",
 				"Whether the last change has taken effect: Successful, Failed or InProgress.").Computed(),
 			declare.Tags("Tags", (*lambda.Client).TagResource, (*lambda.Client).UntagResource),
-		},
+		}),
 		Published: declare.Published{Type: "AWS::Lambda::Function", Since: 5,
 			Columns: map[string]string{"Code": "zip_b64", "Role": "role_name", "VpcConfig": "subnets"},
 			Read: map[string]string{
@@ -114,8 +116,6 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"SnapStart":         `Whether versions that are published start from a snapshot: {"ApplyOn": "PublishedVersions"} or {"ApplyOn": "None"}, the default.`,
 				"TracingConfig":     `Whether X-Ray traces its runs: {"Mode": "Active"}, or {"Mode": "PassThrough"}, the default: as the caller does.`,
 			},
-			Without: map[string]string{"CodeSigningConfigArn": apart, "FunctionScalingConfig": apart, "RecursiveLoop": apart,
-				"RuntimeManagementConfig": apart},
 		},
 		// by which its security groups name it
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}},
@@ -126,7 +126,8 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		// "Quotas").
 		EventMappings: modules.EventMappings("lambda.amazonaws.com",
 			modules.Request("functionName", "PublishVersion", "PutFunctionCodeSigningConfig",
-				"DeleteFunctionCodeSigningConfig", "PutRuntimeManagementConfig", "PutFunctionRecursionConfig"),
+				"DeleteFunctionCodeSigningConfig", "PutRuntimeManagementConfig", "PutFunctionRecursionConfig",
+				"PutFunctionScalingConfig"),
 		),
 		List: declare.Pages(lambda.NewListFunctionsPaginator, "Functions",
 			declare.Convert(func(f lambdatypes.FunctionConfiguration) lambda.GetFunctionOutput {
@@ -140,7 +141,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		// While one change takes effect Lambda refuses the next; the code comes last,
 		// because nobody can see whether it has been pushed already, and what came
 		// before it is not done again.
-		Updates: []declare.Update{
+		Updates: slices.Concat([]declare.Update{
 			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionConfiguration, declare.Failed(refused),
 				declare.Edit(configure)),
 				"role_name", "description", "handler", "runtime", "memory_size", "timeout", "ephemeral_storage_size",
@@ -158,6 +159,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.By(func(ctx context.Context, s *declare.Step) error {
 				return s.UpdateTags(ctx)
 			}, modules.ColumnTags),
+		}, set(), []declare.Update{
 			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Failed(refused),
 				declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
 					if in.ZipFile == nil {
@@ -169,17 +171,13 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 					}
 					return nil
 				})), "architecture", "zip_b64"),
-		},
+		}),
 		Delete:  declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
 		Going:   declare.In("state", string(lambdatypes.StateDeleting)),
 		Forming: declare.In("state", string(lambdatypes.StatePending)),
 		Failed:  declare.In("state", string(lambdatypes.StateFailed)).Because("state_reason"),
 	})
 }
-
-// apart says why no column is what Lambda tells by a further call for each function: it takes 15 of those a second
-// (Lambda Developer Guide, "Quotas").
-const apart = "reading it takes a call more for each function, of which Lambda takes 15 a second"
 
 // noCode is the error of a function without code.
 var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
@@ -208,7 +206,7 @@ var code = declare.Codec{Encode: func(v modules.Value) (any, error) {
 }}
 
 // unread leaves out what Lambda could not read of a function: its tags (page
-// GetFunction, TagsError), its environment (page EnvironmentResponse, Error).
+// GetFunction, TagsError), its environment (page EnvironmentResponse, Error). What it cannot have is NULL.
 func unread(_ context.Context, _ *declare.Step, f *lambda.GetFunctionOutput, row modules.Row) error {
 	if f.TagsError != nil {
 		delete(row, modules.ColumnTags)
@@ -216,6 +214,7 @@ func unread(_ context.Context, _ *declare.Step, f *lambda.GetFunctionOutput, row
 	if c := f.Configuration; c != nil && c.Environment != nil && c.Environment.Error != nil {
 		delete(row, "environment")
 	}
+	inapplicable(row)
 	return nil
 }
 

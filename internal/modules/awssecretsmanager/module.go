@@ -14,7 +14,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_secrets_manager",
-		Version:      3,
+		Version:      4,
 		Doc:          "Secrets of Secrets Manager.",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newSecret(c)},

@@ -39,6 +39,7 @@ func newSecret(c *aws.Clients) *declare.Resource {
 			declare.Text("kms_key_id", "KmsKeyId",
 				"The id, ARN or alias of the KMS key that encrypts it. NULL: that of Secrets Manager itself.").
 				Same(declare.SameKey).Unset(modules.Text("")),
+			replicasColumn(),
 			declare.Text("version_id", "SecretVersionsToStages",
 				"The id of its current version, which changes with its value; NULL as long as it has none.").Computed().As(current),
 			declare.ARN("arn", "ARN"),
@@ -49,10 +50,10 @@ func newSecret(c *aws.Clients) *declare.Resource {
 			declare.Tags("Tags", (*secretsmanager.Client).TagResource, (*secretsmanager.Client).UntagResource),
 		},
 		Published: declare.Published{Type: "AWS::SecretsManager::Secret", Since: 3,
-			Docs: map[string]string{"Type": "What kind of secret it is of a managed external service; NULL for all others."},
+			Columns: map[string]string{"ReplicaRegions": "replica_regions"},
+			Docs:    map[string]string{"Type": "What kind of secret it is of a managed external service; NULL for all others."},
 			Without: map[string]string{
-				"GenerateSecretString": declare.Template,
-				"ReplicaRegions":       "a replica is another object: a secret of its own region",
+				"GenerateSecretString": "it is a deed, and no state: a value is made once, and the column value sets one",
 			},
 		},
 		// The name is taken until the old one is deleted.
@@ -73,12 +74,21 @@ func newSecret(c *aws.Clients) *declare.Resource {
 					PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, Type: out.Type, SecretVersionsToStages: out.VersionIdsToStages,
 				}
 			})), ""),
+		// A replica tells the others, too, of which its primary alone decides.
+		Row: func(_ context.Context, s *declare.Step, e *smtypes.SecretListEntry, row modules.Row) error {
+			if of := awssdk.ToString(e.PrimaryRegion); of != "" && of != s.Scope.Region {
+				row["replica_regions"] = modules.Null
+			}
+			return nil
+		},
 		Gone:     func(s *smtypes.SecretListEntry) bool { return s.DeletedDate != nil },
 		Create:   declare.Call((*secretsmanager.Client).CreateSecret),
 		CreateBy: create,
-		Updates:  []declare.Update{declare.Modify(declare.Call((*secretsmanager.Client).UpdateSecret))},
+		Updates: []declare.Update{declare.Modify(declare.Call((*secretsmanager.Client).UpdateSecret)),
+			declare.By(setReplicas, "replica_regions")},
 		// AWS deletes it after its default of 30 days, within which it can be restored.
-		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret),
+		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret, declare.Heals("replica")), // that is being removed
+		DeleteBy:  remove,
 		HoldsData: true,
 		Reread:    true,
 		Protected: func(have modules.Row) string {

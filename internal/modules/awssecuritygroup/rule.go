@@ -67,7 +67,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 				"SourceSecurityGroupId": "source_security_group", "SourceSecurityGroupName": "source_security_group",
 			},
 			Without: map[string]string{
-				"SourceSecurityGroupOwnerId": "it goes with a group's name, and source_security_group names it by its id"},
+				"SourceSecurityGroupOwnerId": "the group that source_security_group names is of the rule's own account"},
 		},
 		AlsoPublished: []declare.Published{{Type: "AWS::EC2::SecurityGroupEgress", Since: 4,
 			Columns: map[string]string{"CidrIp": "cidr_ipv4", "CidrIpv6": "cidr_ipv6", "Description": "description",

@@ -71,7 +71,9 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::StepFunctions::StateMachine", Since: 3,
 			Columns: map[string]string{"Definition": "definition", "DefinitionString": "definition",
 				"StateMachineName": "name", "StateMachineType": "type"},
-			Without: map[string]string{"DefinitionS3Location": declare.Template, "DefinitionSubstitutions": declare.Template},
+			Without: map[string]string{
+				"DefinitionS3Location":    declare.Deed + ": CloudFormation reads from there what the column definition holds",
+				"DefinitionSubstitutions": declare.Deed + ": CloudFormation puts them into what the column definition holds"},
 		},
 		Checks: []string{
 			`log_level = 'OFF' OR log_group_arn IS NOT NULL`,

@@ -56,7 +56,7 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 	for _, column := range particular {
 		changeable = append(changeable, column.Name)
 	}
-	const other = "endpoints of other types, which have such members, have no table"
+	const other = "endpoints of other types, which have such members, are in another table: AWS::EC2::VPCEndpoint"
 	published := declare.Published{Type: "AWS::EC2::VPCEndpoint", Since: 6,
 		Columns: map[string]string{"ServiceName": "service", "VpcEndpointType": name,
 			"RouteTableIds": "endpoint_gateway.route_table_ids",

@@ -12,6 +12,10 @@ import (
 	"iasql/internal/modules"
 )
 
+// accepting says why no column tells how a connection is accepted.
+const accepting = declare.Deed + ": with it CloudFormation accepts in the other account; here accepted does, in that " +
+	"account's record"
+
 // newPeering declares the table peering_connection. A connection shows up at both
 // its ends: its record is at the requester's, and at the accepter's only where
 // the requester is another account. Accepting it is left to the update.
@@ -54,7 +58,7 @@ func newPeering(c *aws.Clients) *declare.Resource {
 			declare.EC2Tags(ec2types.ResourceTypeVpcPeeringConnection),
 		},
 		Published: declare.Published{Type: "AWS::EC2::VPCPeeringConnection", Since: 6,
-			Without: map[string]string{"AssumeRoleRegion": declare.Template, "PeerRoleArn": declare.Template},
+			Without: map[string]string{"AssumeRoleRegion": accepting, "PeerRoleArn": accepting},
 		},
 		Checks: []string{"accepter_id IS NOT NULL OR accepter_vpc_id IS NOT NULL"},
 		// Two VPCs have one connection at most.

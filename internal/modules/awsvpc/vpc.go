@@ -12,7 +12,8 @@ import (
 
 // newVPC declares the table vpc.
 // named says why a pool cannot choose a network: by that a VPC or subnet is recognized before it has an id.
-const named = "cidr_block says the whole network, by which a record is known before AWS gives it an id"
+const named = declare.Deed + ": a pool gives a network of that length, and cidr_block, by which a record is known before " +
+	"AWS gives it an id, says which"
 
 func newVPC(c *aws.Clients) *declare.Resource {
 	// DescribeVpcAttribute reads, and ModifyVpcAttribute changes, "only one
