@@ -36,11 +36,11 @@ func (t *Table) RecordsOf(c *Column) *Column {
 }
 
 // RecordsIn returns the ids of the records that a row names by the column, a reference to records by id or a list
-// of records; none for other columns.
+// of records, also if that is on its way out; none for other columns.
 func (c *Column) RecordsIn(row Row) []int64 {
 	v := row[c.Name]
 	switch {
-	case !v.isPlain():
+	case v.IsNull(), v.IsUnrecorded():
 	case c.Records != nil:
 		return slices.DeleteFunc(v.IDs(), func(id int64) bool { return id == 0 })
 	case c.References != nil && !c.References.ByKey:
