@@ -173,7 +173,7 @@ func (t *Table) valuesFunction() string { return "iasql_internal." + quote("valu
 // (iasql_internal.value_rule.active) stays off.
 //
 // The trigger's own query finds out whether any row breaks a rule, by a plan that is made once
-// a session; which rule that is, it looks up only then.
+// a session; which rules those are, it looks up only then, and says all of them.
 func (t *Table) ValuesDDL() []string {
 	if t.setting() {
 		return nil
@@ -200,17 +200,20 @@ func (t *Table) ValuesDDL() []string {
 DECLARE
     iasql_broken record;
     iasql_query  text;
+    iasql_found  jsonb := '[]';
 BEGIN
     IF iasql_internal.writer_is_free() THEN
         RETURN NULL;
     END IF;
     IF EXISTS (SELECT FROM new_rows WHERE %s) THEN
         FOR iasql_query IN SELECT q FROM iasql_internal.broken_rules(TG_TABLE_NAME, TG_OP) q LOOP
-            EXECUTE iasql_query INTO iasql_broken;
-            IF iasql_broken.rule IS NOT NULL THEN
-                PERFORM iasql_internal.refuse_value(TG_TABLE_NAME, iasql_broken.rule, iasql_broken.id, iasql_broken.shown);
-            END IF;
+            FOR iasql_broken IN EXECUTE iasql_query LOOP
+                iasql_found := iasql_found || to_jsonb(iasql_broken);
+            END LOOP;
         END LOOP;
+        IF iasql_found <> '[]' THEN
+            PERFORM iasql_internal.refuse_values(TG_TABLE_NAME, iasql_found);
+        END IF;
     END IF;
     RETURN NULL;
 END
@@ -252,7 +255,7 @@ func (t *Table) RulesSum() string {
 	if t.setting() {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(fmt.Sprintf("3 %+v", t.rules())))
+	sum := sha256.Sum256([]byte(fmt.Sprintf("4 %+v", t.rules())))
 	return hex.EncodeToString(sum[:8])
 }
 

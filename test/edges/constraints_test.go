@@ -2,6 +2,7 @@ package edges
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -200,4 +201,29 @@ func TestUserConstraints(t *testing.T) {
 
 	w.quiet()
 	w.oneLineLog()
+}
+
+// Whoever writes several values that are not allowed is told all of them at once, and of which records.
+func TestAllFindings(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	got := w.Refused(`INSERT INTO queue (name, delay_seconds, visibility_timeout) VALUES ('one', 5000, 30), ('two', 5, 99999), (NULL, 0, 30), ('three', -1, 30)`)
+	for _, want := range []string{"null value in column \"name\""} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it says %s, not %s", got, want)
+		}
+	}
+	got = w.Refused(`INSERT INTO queue (name, delay_seconds, visibility_timeout) VALUES ('one', 5000, 30), ('two', 5, 99999), ('three', -1, 30)`)
+	for _, want := range []string{"23514", "column delay_seconds of queue cannot be '5000'", "from 0 to 900", "('one')",
+		"Nor is this allowed:", "('three'): delay_seconds cannot be '-1'", "('two'): visibility_timeout cannot be '99999'. It must be from 0 to 43200"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it says %s, not %s", got, want)
+		}
+	}
+	// Of very many the first are named.
+	got = w.Refused(`INSERT INTO queue (name, delay_seconds) SELECT 'many-' || n, 1000 + n FROM generate_series(1, 5000) n`)
+	if strings.Count(got, "many-") > 30 || !strings.Contains(got, "'many-2'") {
+		t.Errorf("of 5,000 it says %s", got)
+	}
+	w.unharmed()
 }

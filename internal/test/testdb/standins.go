@@ -19,7 +19,8 @@ var standins = []string{
 	"CREATE FUNCTION iasql_internal.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION iasql_internal.account_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE TABLE iasql_internal.account ()",
-	"CREATE TABLE iasql_internal.managed_table (name text, rules_of text, required text[])",
+	"CREATE TABLE iasql_internal.managed_table (name text, rules_of text, required text[], names text[])",
+	"CREATE FUNCTION iasql_internal.plain(said text) RETURNS text LANGUAGE sql AS 'SELECT said'",
 	"CREATE TABLE iasql_internal.value_rule (table_name text, name text, columns text[], condition text, hint text, " +
 		"of_null boolean, active boolean DEFAULT true, PRIMARY KEY (table_name, name))",
 	"CREATE FUNCTION iasql_internal.writer_is_engine() RETURNS boolean LANGUAGE sql AS $$SELECT " +
