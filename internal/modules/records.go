@@ -80,6 +80,15 @@ func (c *Column) within(row string, t *Table, lookup func(string) *Table) string
 	return strings.Join(conditions, " AND ")
 }
 
+// moved is the condition for a row that is updated to have got to another place.
+func (t *Table) moved() string {
+	conditions := []string{}
+	for _, name := range t.scopeColumns() {
+		conditions = append(conditions, fmt.Sprintf("NEW.%s <> OLD.%[1]s", quote(name)))
+	}
+	return "TG_OP = 'UPDATE' AND (" + strings.Join(conditions, " OR ") + ")"
+}
+
 // recordsFunction is the trigger function that recordsDDL makes.
 func (t *Table) recordsFunction() string { return "iasql_internal." + quote("records_"+t.Name) }
 
@@ -91,12 +100,15 @@ func (t *Table) recordsFunction() string { return "iasql_internal." + quote("rec
 // column is the n-th NULL in the other. So what has been read can be written again, with more to it.
 func (t *Table) recordsDDL(lookup func(string) *Table) []string {
 	var body, of, statements []string
-	for _, c := range t.Lists() {
+	for i, c := range t.Lists() {
+		if i == 0 {
+			of = append(of, t.scopeColumns()...)
+		}
 		names, ids := quote(c.Records.Beside), quote(c.Name)
 		of = append(of, c.Records.Beside, c.Name)
 		body = append(body, strings.NewReplacer("{names}", names, "{ids}", ids,
 			"{target}", "public."+quote(c.Records.Table), "{key}", quote(c.Records.Key),
-			"{within}", c.within("NEW", t, lookup),
+			"{within}", c.within("NEW", t, lookup), "{moved}", t.moved(),
 			"{column}", literal(c.Name), "{beside}", literal(c.Records.Beside), "{record}", literal(c.Records.Table),
 		).Replace(recordsBody))
 		for _, trigger := range []struct{ kind, when, function string }{
@@ -135,9 +147,10 @@ END
 }
 
 // recordsBody is what the trigger function does about one list. (In an INSERT, OLD is NULL: manual,
-// section 43.10.1.)
+// section 43.10.1.) The records are locked as by a foreign key, so that none goes meanwhile.
 const recordsBody = `
-    IF NEW.{ids} IS DISTINCT FROM OLD.{ids} AND NEW.{ids} IS NOT NULL THEN
+    IF NEW.{ids} IS NOT NULL AND (NEW.{ids} IS DISTINCT FROM OLD.{ids} OR {moved}) THEN
+        PERFORM FROM {target} p WHERE p.id = ANY (NEW.{ids}) ORDER BY p.id FOR KEY SHARE;
         SELECT array_agg(CASE WHEN u.id IS NOT NULL THEN p.{key} ELSE without.name END ORDER BY u.ord),
                min(u.id) FILTER (WHERE u.id IS NOT NULL AND p.id IS NULL) INTO found_names, missing
         FROM (SELECT x.id, x.ord, count(*) FILTER (WHERE x.id IS NULL) OVER (ORDER BY x.ord) AS n

@@ -11,12 +11,14 @@ import (
 // What a list of records ([modules.Column.Records]) and the names beside it say of each other.
 
 // namesOf is the SQL expression of the names, as a JSON array, that the cloud has for the records in a
-// list of a row t.
+// list of a row t; the row's own name of what there is no record of.
 func (d *Database) namesOf(c *modules.Column) string {
 	parent := d.Registry.Table(c.Records.Table)
-	return fmt.Sprintf(`(SELECT jsonb_agg(%s ORDER BY u.ord)::text FROM unnest(t.%s) WITH ORDINALITY u (id, ord)
+	return fmt.Sprintf(`(SELECT jsonb_agg(CASE WHEN p.id IS NULL THEN u.name ELSE %s END ORDER BY u.ord)::text
+		FROM unnest(t.%s, t.%s) WITH ORDINALITY u (id, name, ord)
 		LEFT JOIN %s p ON p.id = u.id LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id)`,
-		namedBy(c.Records, parent).current(c.Records, parent), quote(c.Name), shapeOf(parent).name, literal(parent.Name))
+		namedBy(c.Records, parent).current(c.Records, parent), quote(c.Name), quote(c.Records.Beside),
+		shapeOf(parent).name, literal(parent.Name))
 }
 
 // queueRecords queues what fills in the lists of records of objects, from the names that they have.

@@ -1,14 +1,18 @@
 package edges
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/rds"
+	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/test/harness"
 )
@@ -148,6 +152,39 @@ func TestLists(t *testing.T) {
 			t.Errorf("%s: %q, want %q", statement, got, want)
 		}
 	}
+	if got := w.Refused(`UPDATE load_balancer SET region = 'us-west-2'`); !strings.Contains(got, "which there is not") &&
+		!strings.Contains(got, "region") {
+		t.Errorf("moved to another region: %s", got)
+	}
+	// Whoever names a record keeps others from deleting it, before he has committed.
+	done := make(chan string)
+	user, err := pgx.Connect(w.Context(), w.UserURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close(context.WithoutCancel(w.Context()))
+	tx, err := user.Begin(w.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(w.Context(), `UPDATE load_balancer b SET subnets_records = b.subnets_records || s.id FROM subnet s WHERE s.subnet_id = $1`, first); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, err := w.TryPSQL(w.UserURL, `DELETE FROM db_subnet_group; DELETE FROM subnet WHERE subnet_id = '`+first+`'`)
+		done <- fmt.Sprint(err)
+	}()
+	w.Eventually(20*time.Second, "the deletion to wait", func() bool {
+		return w.Admin(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DELETE FROM subnet WHERE%'`) == "1"
+	})
+	if err := tx.Commit(w.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-done; !strings.Contains(said, "is still in subnets_records of record") {
+		t.Errorf("the deletion of what was named meanwhile: %s", said)
+	}
+	w.PSQL(`UPDATE load_balancer SET subnets = array_remove(subnets, '` + first + `')`)
+	w.Settled()
 	w.PSQL(`UPDATE load_balancer SET subnets_records = subnets_records, subnets = subnets`)
 	w.Settled()
 	same("written as it was", second, third, fifth)
