@@ -83,6 +83,7 @@ func (r *DBInstances) create(c Call, key string) faultproxy.Fault {
 			Message: fmt.Sprintf("DB subnet group '%s' does not exist.", group)}
 	}
 	return faultproxy.Fault{Rewrite: func(body []byte) []byte {
+		r.set("gone "+key, "")
 		r.forget("modifying " + key)
 		r.forget("optimizing " + key)
 		r.restart("creating " + key)
@@ -123,7 +124,10 @@ func (r *DBInstances) delete(c Call, id, key string) faultproxy.Fault {
 	return faultproxy.Fault{Instead: describe, Rewrite: func(body []byte) []byte {
 		r.begin("deleting " + key)
 		r.Interfaces.release("database "+key, r.Deleting)
-		emulator(r.Endpoint).later(c, r.Deleting, func() { r.forget("deleting " + key) })
+		emulator(r.Endpoint).later(c, r.Deleting, func() {
+			r.set("gone "+key, "yes") // an answer that was on its way shows it as it was
+			r.forget("deleting " + key)
+		})
 		answer := strings.ReplaceAll(string(body), "DescribeDBInstances", "DeleteDBInstance")
 		answer = strings.NewReplacer("<DBInstances>", "", "</DBInstances>", "").Replace(answer)
 		return []byte(put(answer, "DBInstanceStatus", "deleting"))
@@ -149,8 +153,10 @@ func (r *DBInstances) show(c Call, text string) string {
 	if _, deleting := r.since("deleting " + key); deleting {
 		return put(text, "DBInstanceStatus", "deleting")
 	}
-	r.Interfaces.hold("database "+key,
-		interfaces{subnets: members(text, "SubnetIdentifier"), groups: members(text, "VpcSecurityGroupId")})
+	if r.get("gone "+key) == "" {
+		r.Interfaces.hold("database "+key,
+			interfaces{subnets: members(text, "SubnetIdentifier"), groups: members(text, "VpcSecurityGroupId")})
+	}
 	switch {
 	case r.young("creating "+key, r.Creating):
 		text = put(text, "DBInstanceStatus", "creating")
