@@ -147,9 +147,9 @@ END
 }
 
 // recordsBody is what the trigger function does about one list. (In an INSERT, OLD is NULL: manual,
-// section 43.10.1.) The records are locked as by a foreign key, so that none goes meanwhile.
+// section 43.10.1.) A row that moves names by its names what there is in its new place. The records are locked as by a foreign key, so that none goes meanwhile.
 const recordsBody = `
-    IF NEW.{ids} IS NOT NULL AND (NEW.{ids} IS DISTINCT FROM OLD.{ids} OR {moved}) THEN
+    IF NEW.{ids} IS NOT NULL AND NEW.{ids} IS DISTINCT FROM OLD.{ids} THEN
         PERFORM FROM {target} p WHERE p.id = ANY (NEW.{ids}) ORDER BY p.id FOR KEY SHARE;
         SELECT array_agg(CASE WHEN u.id IS NOT NULL THEN p.{key} ELSE without.name END ORDER BY u.ord),
                min(u.id) FILTER (WHERE u.id IS NOT NULL AND p.id IS NULL) INTO found_names, missing
@@ -178,7 +178,7 @@ const recordsBody = `
         NEW.{names} := coalesce(found_names, '{}');
     ELSIF NEW.{ids} IS DISTINCT FROM OLD.{ids} AND NEW.{names} IS NOT DISTINCT FROM OLD.{names} THEN
         NEW.{names} := NULL;
-    ELSIF NEW.{names} IS DISTINCT FROM OLD.{names} THEN
+    ELSIF NEW.{names} IS DISTINCT FROM OLD.{names} OR {moved} THEN
         NEW.{ids} := CASE WHEN NEW.{names} IS NOT NULL THEN coalesce((
             SELECT array_agg(CASE WHEN u.name IS NOT NULL THEN p.id ELSE without.id END ORDER BY u.ord)
             FROM (SELECT x.name, x.ord, count(*) FILTER (WHERE x.name IS NULL) OVER (ORDER BY x.ord) AS n
