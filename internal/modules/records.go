@@ -111,14 +111,14 @@ func (t *Table) recordsDDL(lookup func(string) *Table) []string {
 			"{within}", c.within("NEW", t, lookup), "{moved}", t.moved(),
 			"{column}", literal(c.Name), "{beside}", literal(c.Records.Beside), "{record}", literal(c.Records.Table),
 		).Replace(recordsBody))
-		for _, trigger := range []struct{ kind, when, function string }{
-			{"TRIGGER", "BEFORE", "leave_records"}, {"CONSTRAINT TRIGGER", "AFTER", "keep_records"},
+		for _, trigger := range []struct{ kind, when, deferrable, function string }{
+			{"TRIGGER", "BEFORE", "", "leave_records"},
+			{"CONSTRAINT TRIGGER", "AFTER", "DEFERRABLE INITIALLY IMMEDIATE ", "keep_records"},
 		} {
 			name := quote(named("iasql_"+trigger.function, t.Name, c.Name))
 			create := fmt.Sprintf("CREATE %s %s %s DELETE ON public.%s %sFOR EACH ROW EXECUTE FUNCTION "+
-				"iasql_internal.%s(%s, %s)", trigger.kind, name, trigger.when, quote(c.Records.Table),
-				map[bool]string{true: "DEFERRABLE INITIALLY IMMEDIATE "}[trigger.when == "AFTER"], trigger.function,
-				literal(t.Name), literal(c.Name))
+				"iasql_internal.%s(%s, %s)", trigger.kind, name, trigger.when, quote(c.Records.Table), trigger.deferrable,
+				trigger.function, literal(t.Name), literal(c.Name))
 			statements = append(statements,
 				fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", name, quote(c.Records.Table)), create)
 		}

@@ -171,7 +171,7 @@ func (c *cycle) pair(ctx context.Context, t *modules.Table, scope modules.Scope,
 	return subjects, keys, nil
 }
 
-// refKeys fills in RefKeys of records that are pushed: matching leaves it out.
+// refKeys fills in RefKeys of records that are pushed: matching leaves it out but for lists.
 func (c *cycle) refKeys(ctx context.Context, t *modules.Table, pushes []decide.Step) error {
 	if !translated(t) {
 		return nil
