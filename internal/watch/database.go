@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,20 +16,36 @@ type database struct {
 	engine string
 }
 
+// toRead are the sources that are to be read.
+const toRead = `
+	SELECT s.account, s.name, coalesce(s.region, ''), coalesce(s.queue, ''), coalesce(s.bucket, ''), s.prefix, s.all_accounts
+	FROM public.aws_event_source s JOIN iasql_internal.account a ON a.name = s.account
+	WHERE s.is_enabled AND NOT EXISTS (SELECT FROM iasql_internal.world w WHERE w.account = s.account AND w.trouble IS NOT NULL)`
+
 // sources returns the sources that are to be read.
 func (d database) sources(ctx context.Context) ([]source, error) {
 	var there bool
 	if err := d.pool.QueryRow(ctx, `SELECT to_regclass('public.aws_event_source') IS NOT NULL`).Scan(&there); err != nil || !there {
 		return nil, err
 	}
-	rows, err := d.pool.Query(ctx, `
-		SELECT s.account, s.name, coalesce(s.region, ''), coalesce(s.queue, ''), coalesce(s.bucket, ''), s.prefix, s.all_accounts
-		FROM public.aws_event_source s JOIN iasql_internal.account a ON a.name = s.account
-		WHERE s.is_enabled AND NOT EXISTS (SELECT FROM iasql_internal.world w WHERE w.account = s.account AND w.trouble IS NOT NULL) ORDER BY s.account, s.name`)
+	rows, err := d.pool.Query(ctx, toRead+` ORDER BY s.account, s.name`)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[source])
+}
+
+// source returns a source as it is to be read now, the zero one if it is not.
+func (d database) source(ctx context.Context, of source) (source, error) {
+	rows, err := d.pool.Query(ctx, toRead+` AND s.account = $1 AND s.name = $2`, of.Account, of.Name)
+	if err != nil {
+		return source{}, err
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[source])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return source{}, nil
+	}
+	return s, err
 }
 
 // accounts returns the names of all accounts.

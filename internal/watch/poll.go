@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,8 +44,6 @@ type poller struct {
 	heard  time.Time
 	beat   time.Time
 	said   string // what was last wrong
-	// next is what the source's row has become.
-	next atomic.Pointer[source]
 }
 
 func newPoller(w *Watch, s source, log *slog.Logger) *poller {
@@ -57,7 +54,6 @@ func newPoller(w *Watch, s source, log *slog.Logger) *poller {
 // run reads the queue until ctx ends.
 func (p *poller) run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
-		p.adopt()
 		if err := p.once(ctx); err != nil && ctx.Err() == nil {
 			p.fails(ctx, err)
 			pause(ctx, failures)
@@ -68,12 +64,17 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-// adopt has the source be what its row has become. Nothing has been heard of that.
-func (p *poller) adopt() {
-	if s := p.next.Swap(nil); s != nil {
-		p.source, p.sorter.source = *s, *s
+// adopt has the source be what its row says now, and reports whether its queue is the one
+// that is being read. Nothing has been heard of a source that has become another.
+func (p *poller) adopt(s source) bool {
+	if !s.readOn(p.source) {
+		return false
+	}
+	if s != p.source {
+		p.source, p.sorter.source = s, s
 		p.heard, p.beat, p.said = time.Time{}, time.Time{}, ""
 	}
+	return true
 }
 
 // fails says what is wrong with the source.
@@ -94,7 +95,14 @@ func (p *poller) once(ctx context.Context) error {
 	if failed != nil && len(messages) == 0 {
 		return failed
 	}
-	p.adopt() // what came meanwhile is sorted as the row is now
+	// Who changes the row, and then something in the cloud, has the event of that sorted by the new row.
+	row, err := p.watch.database.source(ctx, p.source)
+	if err != nil {
+		return err
+	}
+	if !p.adopt(row) {
+		return nil // the messages come again, for whoever reads the queue by then
+	}
 	h := newBatchOfEvents()
 	h.read = true
 	var handles, strange []string

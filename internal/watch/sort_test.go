@@ -182,23 +182,23 @@ func TestRowChanges(t *testing.T) {
 		"another queue":  {func(s *source) { s.Queue += "2" }, false},
 		"a trail":        {func(s *source) { s.Queue, s.Bucket = "", "trail" }, false},
 		"another source": {func(s *source) { s.Name = "other" }, false},
+		"none":           {func(s *source) { *s = source{} }, false},
 	} {
-		r := &reader{source: first, poller: &poller{source: first, sorter: newTestSorter(t, first), heard: time.Now()}}
+		p := &poller{source: first, sorter: newTestSorter(t, first), heard: time.Now()}
 		s := first
 		c.change(&s)
-		if r.becomes(s) != c.want {
+		if p.adopt(s) != c.want {
 			t.Errorf("%s: read on is %v", name, !c.want)
 		}
-		if r.poller.adopt(); c.want &&
-			(r.poller.source != s || r.poller.sorter.source != s || !r.poller.heard.IsZero()) {
-			t.Errorf("%s: it is read as %+v", name, r.poller.source)
+		if c.want && (p.source != s || p.sorter.source != s || !p.heard.IsZero()) {
+			t.Errorf("%s: it is read as %+v", name, p.source)
 		}
 	}
 	local := source{Account: "main", Name: "events", Queue: "http://127.0.0.1:5000/111122223333/events",
 		Region: "eu-west-1"}
 	elsewhere := local
 	elsewhere.Region = "us-east-1"
-	if (&reader{source: local, poller: &poller{}}).becomes(elsewhere) {
+	if elsewhere.readOn(local) {
 		t.Error("a queue whose address names no region is read on in another")
 	}
 }

@@ -46,26 +46,19 @@ type source struct {
 	AllAccounts   bool
 }
 
-func (s *source) key() string { return s.Account + "\x1f" + s.Name }
+func (s source) key() string { return s.Account + "\x1f" + s.Name }
 
-// reader is a source that is being read here. Its queue is read on where the rest of its row
-// changes: a call that waits for messages and is cut off may have taken one, which comes again
-// half a minute later.
-type reader struct {
-	source
-	stop   context.CancelFunc
-	poller *poller // nil for a trail
+// readOn reports whether a queue that is read for old can be read on for s. A call that waits
+// for messages and is cut off may have taken one, which comes again half a minute later.
+func (s source) readOn(old source) bool {
+	return s.Queue != "" && s.key() == old.key() && s.Queue == old.Queue &&
+		(&sqsQueue{source: s}).region() == (&sqsQueue{source: old}).region()
 }
 
-// becomes reports whether the source is read on as s.
-func (r *reader) becomes(s source) bool {
-	if r.poller == nil || s.key() != r.key() || s.Queue != r.Queue ||
-		(&sqsQueue{source: s}).region() != (&sqsQueue{source: r.source}).region() {
-		return false
-	}
-	r.source = s
-	r.poller.next.Store(&s)
-	return true
+// reader is a source that is being read here.
+type reader struct {
+	source
+	stop context.CancelFunc
 }
 
 // Run reads the sources until ctx ends.
@@ -117,7 +110,10 @@ func (w *Watch) look(ctx context.Context) error {
 		}
 	}
 	for key, r := range w.reading {
-		if s := wanted[key]; s != r.source && !r.becomes(s) {
+		switch s := wanted[key]; {
+		case s.readOn(r.source):
+			r.source = s
+		case s != r.source:
 			r.stop()
 			delete(w.reading, key)
 		}
@@ -134,13 +130,11 @@ func (w *Watch) look(ctx context.Context) error {
 func (w *Watch) read(ctx context.Context, s source) {
 	log := w.Log.With("account", s.Account, "source", s.Name)
 	ctx, stop := context.WithCancel(ctx)
-	r := &reader{source: s, stop: stop}
 	run := newTrail(w, s, log).run
 	if s.Queue != "" {
-		r.poller = newPoller(w, s, log)
-		run = r.poller.run
+		run = newPoller(w, s, log).run
 	}
-	w.reading[s.key()] = r
+	w.reading[s.key()] = &reader{source: s, stop: stop}
 	w.ended.Go(func() {
 		defer stop()
 		run(ctx)

@@ -24,7 +24,7 @@ func TestLeftOverConnection(t *testing.T) {
 	(&harness.World{T: t, AdminURL: database}).Admin(`CREATE EXTENSION dblink SCHEMA public`)
 	w := setUp(t, database)
 	w.UserURL = w.Login("user", "iasql_user")
-	w.Admin(`GRANT CONNECT ON DATABASE ` + name(t, database) + ` TO ` + login(t, w.UserURL))
+	letConnect(w, w.UserURL)
 	w.Serve()
 	w.PSQL(`SELECT * FROM iasql_install('aws_account')`)
 
@@ -99,7 +99,7 @@ func TestLoopbackPassword(t *testing.T) {
 	w.UserURL = w.Login("user", "iasql_user")
 	reader := w.Login("reader", "iasql_reader")
 	for _, l := range []string{w.UserURL, reader} {
-		w.Admin(`GRANT CONNECT ON DATABASE ` + name(t, w.AdminURL) + ` TO ` + login(t, l))
+		letConnect(w, l)
 	}
 	w.Serve()
 	w.Install(east, "aws_sqs")

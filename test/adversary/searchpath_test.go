@@ -48,7 +48,7 @@ func TestSearchPath(t *testing.T) {
 	trapped("engine migrate --admin-url")
 	engine.AdminURL = plain.AdminURL
 	user := engine.Login("user", "iasql_user")
-	engine.Admin(`GRANT CONNECT ON DATABASE ` + name(t, database) + ` TO ` + login(t, user))
+	letConnect(engine, user)
 	engine.UserURL = pinned(t, user)
 	engine.Serve()
 	trapped("engine serve")

@@ -180,7 +180,7 @@ func restoredSecrets(w *harness.World, reader string) {
 	copied := *w
 	copied.AdminURL = restored
 	at.User = as.User
-	copied.Admin(`GRANT CONNECT ON DATABASE ` + strings.TrimPrefix(at.Path, "/") + ` TO ` + as.User.Username())
+	letConnect(&copied, reader)
 	lookForSecrets(&copied, at.String(), "restored from a dump")
 	if got := copied.Admin(`SELECT count(*) > 80 FROM iasql_internal.vault WHERE value LIKE '` + planted + `%'`); got != "t" {
 		w.Error("what waited to be pushed is not in the copy's vault")
