@@ -388,6 +388,11 @@ func (t *Table) triggerDDL() []string {
 		"CREATE TRIGGER iasql_refuse_truncate BEFORE TRUNCATE ON public." + name +
 			" FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.refuse_truncate()",
 	}...)
+	if !t.setting() {
+		statements = append(statements, "CREATE TRIGGER iasql_mention BEFORE INSERT ON public."+name+
+			" FOR EACH ROW WHEN (current_setting('iasql.batch', true) <> '') EXECUTE FUNCTION "+
+			"iasql_internal.mention_conflicting()")
+	}
 	if t.DefinesAccounts {
 		statements = append(statements, "CREATE TRIGGER iasql_account AFTER INSERT OR UPDATE OR DELETE ON public."+name+
 			" FOR EACH ROW EXECUTE FUNCTION iasql_internal.account_changed("+literal(t.Provider)+")")
