@@ -41,5 +41,9 @@ CREATE TABLE iasql_internal.configuration (
 );
 COMMENT ON TABLE iasql_internal.configuration IS 'The configurations, each with the declaration of it that is in force.';
 
+ALTER TABLE iasql_internal.managed_table ADD COLUMN follows text[] NOT NULL DEFAULT '{}';
+COMMENT ON COLUMN iasql_internal.managed_table.follows IS 'The columns with names in the cloud of what another column refers to by its record.';
+
 -- +goose Down
+ALTER TABLE iasql_internal.managed_table DROP COLUMN follows CASCADE;
 DROP TABLE iasql_internal.configuration, iasql_internal.mention, iasql_internal.declaration CASCADE;

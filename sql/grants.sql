@@ -123,4 +123,5 @@ GRANT DELETE ON public.iasql_configurations TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_mention(text, bigint), iasql_internal.mention_named(text, bigint),
     iasql_internal.begin_declaration(text, text, boolean, boolean), iasql_internal.require_declaration(), iasql_internal.end_declaration(),
     iasql_internal.drop_configuration(text), iasql_internal.prune_let_go(text, bigint), iasql_internal.may_go(text, bigint),
-    iasql_internal.refuse_left(text, bigint), iasql_internal.constraint_names() TO iasql_user;
+    iasql_internal.refuse_left(text, bigint), iasql_internal.again(text, bigint),
+    iasql_internal.fold_again(text, bigint), iasql_internal.heights(), iasql_internal.lists_in(text), iasql_internal.constraint_names() TO iasql_user;

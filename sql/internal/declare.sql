@@ -173,6 +173,21 @@ COMMENT ON FUNCTION iasql_internal.require_declaration() IS 'The declaration tha
 ---------------------------------------------------------------------------------------------------------------------
 -- Pruning
 
+CREATE OR REPLACE FUNCTION iasql_internal.heights() RETURNS TABLE (name text, height integer)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    WITH RECURSIVE above (name, height) AS (
+        SELECT m.name, 0 FROM iasql_internal.managed_table m
+        UNION
+        SELECT c.name, a.height + 1 FROM above a
+        JOIN pg_class p ON p.relname = a.name AND p.relnamespace = 'public'::regnamespace
+        JOIN pg_constraint k ON k.confrelid = p.oid AND k.contype = 'f' AND k.conrelid <> p.oid
+        JOIN pg_class r ON r.oid = k.conrelid JOIN iasql_internal.managed_table c ON c.name = r.relname
+        WHERE a.height < 16 -- tables may refer to each other
+    )
+    SELECT a.name, max(a.height) FROM above a GROUP BY a.name
+$$;
+COMMENT ON FUNCTION iasql_internal.heights() IS 'How far the managed tables stand above those that they refer to: what is higher is deleted first, and written last.';
+
 -- Which records a declaration lets go of (NULL: of all that the configuration has), in the order in which they can be
 -- deleted: first what refers to others. A record that only an open declaration still mentions is neither kept nor
 -- deleted: it is not known yet whose it will be.
@@ -190,15 +205,7 @@ BEGIN
     -- Two configurations that let go of a record at the same time would each leave it to the other.
     LOCK TABLE iasql_internal.configuration IN SHARE ROW EXCLUSIVE MODE;
     FOR "table" IN
-        WITH RECURSIVE above (name, height) AS (
-            SELECT m.name, 0 FROM iasql_internal.managed_table m
-            UNION
-            SELECT c.name, a.height + 1 FROM above a
-            JOIN pg_class p ON p.relname = a.name AND p.relnamespace = 'public'::regnamespace
-            JOIN pg_constraint k ON k.confrelid = p.oid AND k.contype = 'f' AND k.conrelid <> p.oid
-            JOIN pg_class r ON r.oid = k.conrelid JOIN iasql_internal.managed_table c ON c.name = r.relname
-            WHERE a.height < 16 -- tables may refer to each other
-        )
+        WITH h AS MATERIALIZED (SELECT * FROM iasql_internal.heights())
         SELECT m.table_name AS name, array_agg(m.record_id) AS mentioned
         FROM iasql_internal.mention m
         WHERE m.declaration = old AND to_regclass(format('public.%I', m.table_name)) IS NOT NULL
@@ -206,7 +213,7 @@ BEGIN
                           WHERE n.declaration = let_go.declaration AND n.table_name = m.table_name
                             AND n.record_id = m.record_id)
         GROUP BY m.table_name
-        ORDER BY (SELECT max(a.height) FROM above a WHERE a.name = m.table_name) DESC, m.table_name
+        ORDER BY (SELECT h.height FROM h WHERE h.name = m.table_name) DESC, m.table_name
     LOOP
         EXECUTE format('SELECT array_agg(t.id ORDER BY t.id) FROM public.%I t WHERE t.id = ANY ($1)', "table".name)
         INTO left_ USING "table".mentioned;
@@ -295,12 +302,15 @@ DECLARE
     "table" text;
     what    text;
 BEGIN
+    EXECUTE 'SET CONSTRAINTS ' || names || ' DEFERRED';
+    IF declaration IS NOT NULL THEN
+        PERFORM iasql_internal.fold_again(configuration, declaration);
+    END IF;
     PERFORM iasql_internal.permit('delete', m.table_name, array_agg(m.record_id))
     FROM iasql_internal.mentioned m
     WHERE m.configuration = prune_let_go.configuration AND to_regclass(format('public.%I', m.table_name)) IS NOT NULL
       AND row_security_active(to_regclass(format('public.%I', m.table_name)))
     GROUP BY m.table_name;
-    EXECUTE 'SET CONSTRAINTS ' || names || ' DEFERRED';
     FOR gone IN SELECT g.table_name, g.ids FROM iasql_internal.may_go(configuration, declaration) g LOOP
         EXECUTE format('DELETE FROM public.%I t WHERE t.id = ANY ($1)', gone.table_name) USING gone.ids;
         GET DIAGNOSTICS n = ROW_COUNT;

@@ -248,3 +248,59 @@ func TestPruningIsRefused(t *testing.T) {
 	w.Becomes(10*time.Second, "0", `SELECT count(*) FROM vpc WHERE NOT is_default`)
 	w.Settled()
 }
+
+// Where the cloud makes up the names, plain INSERTs that are declared again are the records that are there: nothing is
+// made anew, what differs is changed, and what is new refers to what is old.
+func TestDeclaredAgain(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_vpc", "aws_security_group", "aws_elb")
+	w.Settled()
+	s := user(w)
+	net := func(description string) []string {
+		return []string{
+			`WITH v AS (INSERT INTO vpc (cidr_block, tags) VALUES ('10.1.0.0/16', '{"Name": "net"}') RETURNING id)
+			INSERT INTO subnet (vpc_id, cidr_block, availability_zone) SELECT v.id, c::cidr, z FROM v, (VALUES ('10.1.1.0/24', 'us-east-1a'), ('10.1.2.0/24', 'us-east-1b')) c (c, z)`,
+			`WITH v AS (SELECT max(id) AS id FROM vpc WHERE tags ->> 'Name' = 'net'),
+			g AS (INSERT INTO security_group (vpc_id, group_name, description) SELECT v.id, 'web', '` + description + `' FROM v RETURNING id)
+			INSERT INTO security_group_rule (security_group_id, is_egress, ip_protocol, from_port, to_port, cidr_ipv4) SELECT g.id, false, 'tcp', p, p, '0.0.0.0/0' FROM g, (VALUES (80), (443)) p (p)`,
+			`INSERT INTO load_balancer (load_balancer_name, scheme, load_balancer_type, subnets_records)
+			SELECT 'front', 'internal', 'application', array_agg(s.id ORDER BY s.cidr_block) FROM subnet s WHERE s.vpc_id = (SELECT max(id) FROM vpc WHERE tags ->> 'Name' = 'net')
+			ON CONFLICT (account, region, load_balancer_name) DO UPDATE SET scheme = excluded.scheme`,
+		}
+	}
+	s.declare("net", net("web")...)
+	state := `SELECT jsonb_agg(jsonb_build_array(v.id, v.vpc_id, s.id, s.subnet_id) ORDER BY s.id) FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.tags ->> 'Name' = 'net'`
+	rules := `SELECT string_agg(concat_ws(' ', g.group_id, r.security_group_rule_id), ', ' ORDER BY r.id) FROM security_group g JOIN security_group_rule r ON r.security_group_id = g.id AND NOT r.is_egress WHERE g.group_name = 'web'`
+	made, ruled := w.PSQL(state), w.PSQL(rules)
+	calls := w.PSQL(`SELECT count(*) FROM iasql_operations`)
+	s.do(append([]string{`CALL iasql_declare('net')`}, net("web")...)...)
+	if got := s.get(`SELECT string_agg(concat_ws(' ', action, direction, description, changes), '; ') FROM iasql_preview()`); got != "" {
+		t.Errorf("the same again would %s", got)
+	}
+	s.do(`CALL iasql_declared()`, `SELECT iasql_wait_for_all(60)`)
+	if got := w.PSQL(state); got != made || w.PSQL(rules) != ruled {
+		t.Errorf("the same again made %s and %s of %s and %s", got, w.PSQL(rules), made, ruled)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM iasql_operations`); got != calls {
+		t.Errorf("%s operations, before %s", got, calls)
+	}
+
+	// What differs is changed, what is new refers to what is there, and what is gone goes.
+	s.declare("net", `WITH v AS (INSERT INTO vpc (cidr_block, tags) VALUES ('10.1.0.0/16', '{"Name": "net", "team": "a"}') RETURNING id)
+		INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags) SELECT v.id, c::cidr, z, '{"new": "tag"}'::jsonb FROM v, (VALUES ('10.1.1.0/24', 'us-east-1a'), ('10.1.2.0/24', 'us-east-1b'), ('10.1.3.0/24', 'us-east-1c')) c (c, z)`,
+		net("web")[2])
+	if got := w.PSQL(`SELECT count(*), count(DISTINCT v.id), min(v.tags ->> 'team'), count(*) FILTER (WHERE s.tags ->> 'new' = 'tag') FROM vpc v JOIN subnet s ON s.vpc_id = v.id WHERE v.tags ->> 'Name' = 'net'`); got != "3|1|a|3" {
+		t.Errorf("subnets, VPCs, team, tagged: %s", got)
+	}
+	if got := w.PSQL(`SELECT (` + state + `) @> '` + made + `'`); got != "t" {
+		t.Errorf("the old ones were %s, and are %s", made, w.PSQL(state))
+	}
+	if got := w.PSQL(`SELECT count(*) FROM security_group WHERE group_name = 'web'`); got != "0" {
+		t.Errorf("%s groups are left", got)
+	}
+	s.do(`DELETE FROM iasql_configurations`, `SELECT iasql_wait_for_all(60)`)
+	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE NOT is_default`); got != "0" {
+		t.Errorf("%s VPCs are left", got)
+	}
+	w.Settled()
+}
