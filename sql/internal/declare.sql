@@ -198,7 +198,8 @@ SET lock_timeout = '10s' AS $$
 #variable_conflict use_column
 DECLARE
     old      bigint := (SELECT c.declaration FROM iasql_internal.configuration c WHERE c.name = let_go.configuration);
-    doubt    record;
+    ours     bigint := (SELECT d.batch FROM iasql_internal.declaration d WHERE d.id = let_go.declaration);
+    doubt    jsonb;
     "table"  record;
     left_    bigint[];
 BEGIN
@@ -217,39 +218,34 @@ BEGIN
     LOOP
         EXECUTE format('SELECT array_agg(t.id ORDER BY t.id) FROM public.%I t WHERE t.id = ANY ($1)', "table".name)
         INTO left_ USING "table".mentioned;
-        -- Others that mention it: those in force, and those that are being declared.
-        SELECT i.id, o.declaration INTO doubt
-        FROM unnest(left_) i (id)
-        JOIN LATERAL (
-            SELECT min(d.id) FILTER (WHERE d.closed_at IS NULL) AS declaration,
-                   bool_or(c.declaration IS NOT NULL AND NOT EXISTS (
-                       SELECT FROM iasql_internal.declaration n
-                       WHERE n.configuration = d.configuration AND n.closed_at IS NULL AND n.ended_at IS NOT NULL
-                         AND NOT EXISTS (SELECT FROM iasql_internal.mention x
-                                         WHERE x.declaration = n.id AND x.table_name = "table".name
-                                           AND x.record_id = i.id))) AS kept,
-                   min((SELECT n.id FROM iasql_internal.declaration n
-                        WHERE n.configuration = d.configuration AND n.closed_at IS NULL)) AS leaving
+        -- Others that have it: the declarations in force, but for those that one of this batch replaces and that lets go of
+        -- it, and those that are open.
+        WITH others AS MATERIALIZED (
+            SELECT m.record_id AS id, d.closed_at IS NULL AS open, d.batch = ours AS in_batch, d.id AS declaration, n.id AS leaving
             FROM iasql_internal.mention m
             JOIN iasql_internal.declaration d ON d.id = m.declaration AND d.configuration <> let_go.configuration
             LEFT JOIN iasql_internal.configuration c ON c.declaration = d.id
-            WHERE m.table_name = "table".name AND m.record_id = i.id AND (c.declaration IS NOT NULL OR d.closed_at IS NULL)
-        ) a ON a.kept IS NOT NULL
-        CROSS JOIN LATERAL (SELECT coalesce(a.declaration, a.leaving) AS declaration) o
-        WHERE a.kept IS NOT TRUE
-        ORDER BY i.id LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'record % of % cannot be let go of by configuration % yet: %', doubt.id, "table".name,
-                    quote_literal(configuration), iasql_internal.declaration_text(doubt.declaration)
+            LEFT JOIN iasql_internal.declaration n ON c.declaration IS NOT NULL AND n.configuration = d.configuration
+                AND n.closed_at IS NULL AND n.ended_at IS NOT NULL AND NOT EXISTS (
+                    SELECT FROM iasql_internal.mention x
+                    WHERE x.declaration = n.id AND x.table_name = m.table_name AND x.record_id = m.record_id)
+            WHERE m.table_name = "table".name AND m.record_id = ANY (left_)
+              AND (d.closed_at IS NULL OR c.declaration IS NOT NULL AND (n.id IS NULL OR n.batch IS DISTINCT FROM ours))
+        ), answer AS MATERIALIZED (
+            SELECT i.id, bool_or(CASE WHEN o.open THEN o.in_batch ELSE o.leaving IS NULL END) FILTER (WHERE o.id IS NOT NULL) AS kept,
+                   min(coalesce(o.leaving, o.declaration)) AS declaration
+            FROM unnest(left_) i (id) LEFT JOIN others o ON o.id = i.id GROUP BY i.id
+        )
+        SELECT (SELECT jsonb_build_object('id', a.id, 'declaration', a.declaration) FROM answer a
+                WHERE NOT a.kept ORDER BY a.id LIMIT 1),
+               (SELECT coalesce(array_agg(a.id ORDER BY a.id), '{}') FROM answer a WHERE a.kept IS NULL) INTO doubt, ids;
+        IF doubt IS NOT NULL THEN
+            RAISE EXCEPTION 'record % of % cannot be let go of by configuration % yet: %', doubt -> 'id', "table".name,
+                    quote_literal(configuration), iasql_internal.declaration_text((doubt ->> 'declaration')::bigint)
                 USING ERRCODE = 'IA031', TABLE = "table".name,
                       HINT = 'That mentions the record, or is about to let go of it too. Try again once its batch is closed.';
         END IF;
         table_name := "table".name;
-        ids := ARRAY(
-            SELECT i.id FROM unnest(left_) i (id)
-            WHERE NOT EXISTS (
-                SELECT FROM iasql_internal.configuration c JOIN iasql_internal.mention m ON m.declaration = c.declaration
-                WHERE c.name <> let_go.configuration AND m.table_name = "table".name AND m.record_id = i.id));
         CONTINUE WHEN ids = '{}';
         RETURN NEXT;
     END LOOP;

@@ -244,6 +244,18 @@ func TestPruningIsRefused(t *testing.T) {
 	if got := queues(w); got != "b" {
 		t.Errorf("nobody has a any more: %s", got)
 	}
+	// Two of one batch that let go of it: it goes with the second. One of them that takes it over keeps it.
+	s.declare("mail", `SELECT iasql_mention('queue', id) FROM queue WHERE name = 'b'`)
+	s.do(`CALL iasql_begin()`, `CALL iasql_declare('mail')`, `CALL iasql_declared()`, `CALL iasql_declare('shop')`, `CALL iasql_declared()`)
+	if got := s.get(`SELECT string_agg(concat_ws(' ', action, description), '; ') FROM iasql_preview()`); got != "delete delete queue b in us-east-1" {
+		t.Errorf("both let go of b: %s", got)
+	}
+	s.do(`CALL iasql_rollback()`)
+	s.declare("mail", `SELECT true`)
+	s.do(`CALL iasql_begin()`, `CALL iasql_declare('mail')`, `SELECT iasql_mention('queue', id) FROM queue WHERE name = 'b'`, `CALL iasql_declared()`,
+		`CALL iasql_declare('shop')`, `CALL iasql_declared()`, `CALL iasql_commit()`)
+	has(w, "mail", "b")
+	has(w, "shop", "")
 	s.do(`DELETE FROM iasql_configurations`, `SELECT iasql_wait_for_all(60)`)
 	w.Becomes(10*time.Second, "0", `SELECT count(*) FROM vpc WHERE NOT is_default`)
 	w.Settled()
