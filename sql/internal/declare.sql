@@ -150,8 +150,8 @@ BEGIN
         RAISE EXCEPTION 'records of % are settings, which no configuration has', "table"
             USING ERRCODE = 'IA031', TABLE = "table", HINT = 'A configuration has records that stand for something in the cloud.';
     ELSIF NOT iasql_internal.permitted('see', "table", id) THEN
-        RAISE EXCEPTION 'table % has no record % that you may see', "table", id
-            USING ERRCODE = 'IA006', TABLE = "table", HINT = format('SELECT id FROM %I lists its records.', "table");
+        RAISE EXCEPTION 'permission denied: table % has no record % that you may see', "table", id
+            USING ERRCODE = '42501', TABLE = "table", HINT = format('SELECT id FROM %I lists those that you may.', "table");
     END IF;
     PERFORM iasql_internal.image_of("table", id);
     INSERT INTO iasql_internal.mention (declaration, table_name, record_id)

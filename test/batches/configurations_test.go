@@ -228,7 +228,7 @@ func TestPruningIsRefused(t *testing.T) {
 	s.refused("42501", []string{"that you may not delete"}, `DELETE FROM iasql_configurations WHERE name = 'shop'`)
 	s.refused("IA031", []string{"no configuration"}, `SELECT iasql_mention('queue', 1)`)
 	s.do(`CALL iasql_declare('mine')`)
-	s.refused("IA006", []string{"that you may see"}, `SELECT iasql_mention('queue', `+w.Admin(`SELECT id FROM queue WHERE name = 'b'`)+`)`)
+	s.refused("42501", []string{"that you may see"}, `SELECT iasql_mention('queue', `+w.Admin(`SELECT id FROM queue WHERE name = 'b'`)+`)`)
 	s.do(`CALL iasql_rollback()`)
 	w.Admin(`DROP POLICY half ON queue`, `ALTER TABLE queue DISABLE ROW LEVEL SECURITY`)
 
