@@ -113,3 +113,15 @@ GRANT EXECUTE ON FUNCTION iasql_internal.unread_records() TO iasql_reader;
 GRANT EXECUTE ON FUNCTION public.iasql_confirm(text, text, boolean), iasql_internal.confirm_vanished(text, bigint[]), iasql_internal.confirm_identity(text, boolean),
     iasql_internal.confirm_restored(boolean), iasql_internal.refuse_confirm(text) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;
+
+GRANT SELECT ON public.iasql_configurations, public.iasql_mentions, iasql_internal.mentioned TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.mentions(), iasql_internal.preview_declared(), iasql_internal.open_declaration(), iasql_internal.declared_name(bigint),
+    iasql_internal.hash_of(bigint) TO iasql_reader;
+REVOKE EXECUTE ON PROCEDURE public.iasql_declare(text, text, boolean), public.iasql_declared(text, text, text) FROM PUBLIC;
+GRANT EXECUTE ON PROCEDURE public.iasql_declare(text, text, boolean), public.iasql_declared(text, text, text) TO iasql_user;
+GRANT DELETE ON public.iasql_configurations TO iasql_user;
+GRANT EXECUTE ON FUNCTION public.iasql_mention(text, bigint), iasql_internal.mention_named(text, bigint),
+    iasql_internal.begin_declaration(text, text, boolean, boolean), iasql_internal.require_declaration(), iasql_internal.end_declaration(),
+    iasql_internal.drop_configuration(text), iasql_internal.prune_let_go(text, bigint), iasql_internal.may_go(text, bigint),
+    iasql_internal.refuse_left(text, bigint), iasql_internal.again(text, bigint),
+    iasql_internal.fold_again(text, bigint), iasql_internal.heights(), iasql_internal.lists_in(text), iasql_internal.constraint_names() TO iasql_user;

@@ -54,6 +54,7 @@ type batchCmd struct {
 	conn     *pgx.Conn
 	out      io.Writer
 	warnings []string
+	reviewed string // the database's hash of the plan that apply has made
 }
 
 func batchCommand() *cobra.Command {
@@ -116,7 +117,11 @@ func (c *batchCmd) connect(ctx context.Context, say io.Writer) error {
 	if c.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	_, err = c.conn.Exec(ctx, postgres.PinSearchPath)
+	return c.pinSearchPath(ctx)
+}
+
+func (c *batchCmd) pinSearchPath(ctx context.Context) error {
+	_, err := c.conn.Exec(ctx, postgres.PinSearchPath)
 	return err
 }
 

@@ -3,6 +3,7 @@
 -- Names of buckets are unique in the world: these end in the account's number.
 -- ARNs and names have the account's number: aws_account.account_id has to be set.
 BEGIN;
+CALL iasql_declare('lake');
 INSERT INTO queue (name, policy)
 SELECT 'example-lake', jsonb_build_object('Version', '2012-10-17', 'Statement', jsonb_build_array(jsonb_build_object('Effect', 'Allow',
     'Principal', '{"Service": "s3.amazonaws.com"}'::jsonb, 'Action', 'sqs:SendMessage',
@@ -29,15 +30,12 @@ SELECT 'example-lake-' || account_id, true,
         'Destination', jsonb_build_object('Bucket', 'arn:aws:s3:::example-lake-copy-' || account_id))))
 FROM aws_account WHERE name = default_aws_account();
 INSERT INTO public_access_block (bucket_name) SELECT name FROM bucket WHERE name LIKE 'example-lake-%';
+CALL iasql_declared();
 COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT versioning_enabled, lifecycle_configuration IS NOT NULL AS moves, replication_configuration IS NOT NULL AS copied,
     notification_configuration IS NOT NULL AS tells FROM bucket WHERE name LIKE 'example-lake-%' AND name NOT LIKE '%copy%';
 
--- And away, by one transaction.
-BEGIN;
-DELETE FROM iam_role WHERE role_name = 'example-lake-copies';
-DELETE FROM queue WHERE name = 'example-lake';
-DELETE FROM bucket WHERE name LIKE 'example-lake-%';
-COMMIT;
+-- And away, by one DELETE.
+DELETE FROM iasql_configurations WHERE name = 'lake';
 SELECT iasql_wait_for_all(300);

@@ -2,6 +2,7 @@
 -- takes aws_lambda and aws_sqs. zip_b64 is a zip file with one line of Python.
 -- ARNs and names have the account's number: aws_account.account_id has to be set.
 BEGIN;
+CALL iasql_declare('worker');
 INSERT INTO vpc (cidr_block, tags) VALUES ('10.63.0.0/16', '{"Name": "worker"}');
 INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags)
 SELECT v.id, s.network, default_aws_region() || s.zone, '{"Name": "worker"}'
@@ -19,17 +20,11 @@ SELECT 'worker', 'worker', 'python3.12', 'index.handler', 256, 30, (SELECT array
 FROM aws_account a WHERE a.name = default_aws_account();
 INSERT INTO lambda_function_security_groups (lambda_function_id, security_group_id)
 SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name = 'worker' AND g.group_name = 'worker';
+CALL iasql_declared();
 COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT state, memory_size, dead_letter_config IS NOT NULL AS keeps_failures, cardinality(subnets) AS subnets FROM lambda_function WHERE name = 'worker';
 
--- And away, by one transaction.
-BEGIN;
-DELETE FROM lambda_function WHERE name = 'worker';
-DELETE FROM iam_role WHERE role_name = 'worker';
-DELETE FROM queue WHERE name = 'worker-failed';
-DELETE FROM security_group WHERE group_name = 'worker';
-DELETE FROM subnet WHERE tags ->> 'Name' = 'worker';
-DELETE FROM vpc WHERE tags ->> 'Name' = 'worker';
-COMMIT;
+-- And away, by one DELETE.
+DELETE FROM iasql_configurations WHERE name = 'worker';
 SELECT iasql_wait_for_all(300);

@@ -1,5 +1,6 @@
 -- A Kubernetes cluster and its nodes in a network of their own, in one transaction. It takes aws_eks.
 BEGIN;
+CALL iasql_declare('kube');
 INSERT INTO vpc (cidr_block, enable_dns_hostnames, tags) VALUES ('10.61.0.0/16', true, '{"Name": "kube"}');
 INSERT INTO subnet (vpc_id, cidr_block, availability_zone, map_public_ip_on_launch, tags)
 SELECT v.id, s.network, default_aws_region() || s.zone, true, '{"Name": "kube", "kubernetes.io/role/elb": "1"}'
@@ -23,20 +24,11 @@ SELECT 'kube', 'kube', (SELECT array_agg(id) FROM subnet WHERE tags ->> 'Name' =
 FROM security_group g WHERE g.group_name = 'kube-api';
 INSERT INTO eks_node_group (cluster_id, node_group_name, role_name, subnets_records, instance_types, min_size, max_size, labels)
 SELECT id, 'web', 'kube-nodes', subnets_records, '{t3.large}', 2, 6, '{"kind": "web"}' FROM eks_cluster WHERE cluster_name = 'kube';
+CALL iasql_declared();
 COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT c.status AS cluster, g.status AS nodes, cardinality(c.subnets) AS subnets FROM eks_cluster c JOIN eks_node_group g ON g.cluster_id = c.id WHERE c.cluster_name = 'kube';
 
--- And away, by one transaction.
-BEGIN;
-DELETE FROM eks_node_group WHERE node_group_name = 'web';
-DELETE FROM eks_cluster WHERE cluster_name = 'kube';
-DELETE FROM iam_role WHERE role_name IN ('kube', 'kube-nodes');
-DELETE FROM security_group WHERE group_name = 'kube-api';
-DELETE FROM route_table_association a USING subnet s WHERE s.id = a.subnet_id AND s.tags ->> 'Name' = 'kube';
-DELETE FROM route_table WHERE tags ->> 'Name' = 'kube';
-DELETE FROM subnet WHERE tags ->> 'Name' = 'kube';
-DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'kube';
-DELETE FROM vpc WHERE tags ->> 'Name' = 'kube';
-COMMIT;
+-- And away, by one DELETE.
+DELETE FROM iasql_configurations WHERE name = 'kube';
 SELECT iasql_wait_for_all(300);

@@ -1,5 +1,6 @@
 -- OpenSearch in a network of its own, which only that network reaches, in one transaction. It takes aws_opensearch.
 BEGIN;
+CALL iasql_declare('search');
 INSERT INTO vpc (cidr_block, enable_dns_hostnames, tags) VALUES ('10.62.0.0/16', true, '{"Name": "search"}');
 INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags)
 SELECT v.id, s.network, default_aws_region() || s.zone, '{"Name": "search"}'
@@ -12,15 +13,11 @@ SELECT 'search', 'OpenSearch_2.11', 'm6g.large.search', 2, 2, '{"EBSEnabled": tr
 FROM subnet WHERE tags ->> 'Name' = 'search';
 INSERT INTO domain_security_groups (domain_id, security_group_id)
 SELECT d.id, g.id FROM domain d, security_group g WHERE d.domain_name = 'search' AND g.group_name = 'search';
+CALL iasql_declared();
 COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT status, enforce_https, cardinality(subnets) AS subnets FROM domain WHERE domain_name = 'search';
 
--- And away, by one transaction.
-BEGIN;
-DELETE FROM domain WHERE domain_name = 'search';
-DELETE FROM security_group WHERE group_name = 'search';
-DELETE FROM subnet WHERE tags ->> 'Name' = 'search';
-DELETE FROM vpc WHERE tags ->> 'Name' = 'search';
-COMMIT;
+-- And away, by one DELETE.
+DELETE FROM iasql_configurations WHERE name = 'search';
 SELECT iasql_wait_for_all(300);

@@ -3,6 +3,7 @@
 -- Names of buckets are unique in the world: these end in the account's number.
 -- ARNs and names have the account's number: aws_account.account_id has to be set.
 BEGIN;
+CALL iasql_declare('site');
 INSERT INTO bucket (name, policy, lifecycle_configuration)
 SELECT 'example-logs-' || account_id, jsonb_build_object('Version', '2012-10-17', 'Statement', jsonb_build_array(jsonb_build_object('Effect', 'Allow',
     'Principal', '{"Service": "logging.s3.amazonaws.com"}'::jsonb, 'Action', 's3:PutObject', 'Resource', 'arn:aws:s3:::example-logs-' || account_id || '/*'))),
@@ -24,18 +25,13 @@ SELECT 'example', '{www.example.test,example.test}', c.id, 'index.html', true,
         'CustomOriginConfig', '{"OriginProtocolPolicy": "http-only"}'::jsonb)),
     '{"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}'
 FROM certificate c, bucket b WHERE c.domain_name = 'www.example.test' AND b.name LIKE 'example-site-%';
+CALL iasql_declared();
 COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT d.enabled, c.status AS certificate, (SELECT count(*) FROM bucket_website) AS websites
 FROM distribution d JOIN certificate c ON c.id = d.custom_ssl_certificate_id WHERE d.comment = 'example';
 
--- And away, by one transaction. A zone goes with its records only where that is said. The bucket with
--- the logs stays, as AWS deletes none that is not empty: empty it with its own tools, and delete its row.
-BEGIN;
-SET LOCAL iasql.with_contents = 'on';
-DELETE FROM distribution WHERE comment = 'example';
-DELETE FROM certificate WHERE domain_name = 'www.example.test';
-DELETE FROM bucket WHERE name LIKE 'example-site-%' OR name LIKE 'example-old-%';
-DELETE FROM hosted_zone WHERE domain_name = 'example.test.';
-COMMIT;
+-- And away, by one DELETE. AWS deletes no bucket that is not empty: empty the one with the logs with its own tools
+-- before.
+DELETE FROM iasql_configurations WHERE name = 'site';
 SELECT iasql_wait_for_all(300);

@@ -2,6 +2,7 @@
 -- ECS behind it, and a PostgreSQL of RDS that only they reach, in two private subnets.
 -- It takes aws_ecs_fargate, aws_rds and aws_cloudwatch.
 BEGIN;
+CALL iasql_declare('shop');
 INSERT INTO vpc (cidr_block, enable_dns_hostnames, tags) VALUES ('10.60.0.0/16', true, '{"Name": "shop"}');
 INSERT INTO subnet (vpc_id, cidr_block, availability_zone, tags)
 SELECT v.id, s.network, default_aws_region() || s.zone, jsonb_build_object('Name', 'shop', 'tier', s.tier)
@@ -63,29 +64,12 @@ SELECT 'shop', c.id, d.id, 2, (SELECT array_agg(id) FROM subnet WHERE tags @> '{
 FROM cluster c, task_definition d, target_group t WHERE c.cluster_name = 'shop' AND d.family = 'shop' AND t.target_group_name = 'shop';
 INSERT INTO service_security_groups (service_id, security_group_id)
 SELECT s.id, g.id FROM service s, security_group g WHERE s.name = 'shop' AND g.group_name = 'shop-tasks';
+CALL iasql_declared();
 COMMIT;
 SELECT iasql_wait_for_all(300);
 SELECT b.dns_name IS NOT NULL AS reachable, s.status AS service, d.db_instance_status AS database
 FROM load_balancer b, service s, rds d WHERE b.load_balancer_name = 'shop' AND s.name = 'shop' AND d.db_instance_identifier = 'shop';
 
--- And away, by one transaction. What is a part of something goes with it: rules, routes, listeners.
-BEGIN;
-DELETE FROM service WHERE name = 'shop';
-DELETE FROM task_definition WHERE family = 'shop';
-DELETE FROM cluster WHERE cluster_name = 'shop';
-DELETE FROM load_balancer WHERE load_balancer_name = 'shop';
-DELETE FROM target_group WHERE target_group_name = 'shop';
-DELETE FROM rds WHERE db_instance_identifier = 'shop';
-DELETE FROM db_subnet_group WHERE name = 'shop';
-DELETE FROM iam_role WHERE role_name = 'shop-execution';
-DELETE FROM log_group WHERE log_group_name = '/shop/tasks';
-DELETE FROM security_group WHERE group_name LIKE 'shop-%';
-DELETE FROM route_table_association a USING subnet s WHERE s.id = a.subnet_id AND s.tags ->> 'Name' = 'shop';
-DELETE FROM route_table WHERE tags ->> 'Name' = 'shop';
-DELETE FROM nat_gateway WHERE tags ->> 'Name' = 'shop';
-DELETE FROM subnet WHERE tags ->> 'Name' = 'shop';
-DELETE FROM elastic_ip WHERE tags ->> 'Name' = 'shop';
-DELETE FROM internet_gateway WHERE tags ->> 'Name' = 'shop';
-DELETE FROM vpc WHERE tags ->> 'Name' = 'shop';
-COMMIT;
+-- And away, by one DELETE.
+DELETE FROM iasql_configurations WHERE name = 'shop';
 SELECT iasql_wait_for_all(300);

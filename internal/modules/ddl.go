@@ -388,6 +388,11 @@ func (t *Table) triggerDDL() []string {
 		"CREATE TRIGGER iasql_refuse_truncate BEFORE TRUNCATE ON public." + name +
 			" FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.refuse_truncate()",
 	}...)
+	if !t.setting() {
+		statements = append(statements, "CREATE TRIGGER iasql_mention BEFORE INSERT ON public."+name+
+			" FOR EACH ROW WHEN (current_setting('iasql.batch', true) <> '') EXECUTE FUNCTION "+
+			"iasql_internal.mention_conflicting()")
+	}
 	if t.DefinesAccounts {
 		statements = append(statements, "CREATE TRIGGER iasql_account AFTER INSERT OR UPDATE OR DELETE ON public."+name+
 			" FOR EACH ROW EXECUTE FUNCTION iasql_internal.account_changed("+literal(t.Provider)+")")
@@ -401,6 +406,8 @@ type Flags struct {
 	Local                                  []string
 	// Chosen are those in which NULL leaves the choice to the cloud.
 	Chosen []string
+	// Follows have the cloud's names of what another column refers to by its record.
+	Follows []string
 	// Fixed are fixed at creation: changing one replaces the object, but for setting
 	// one to NULL that is among FixedChosen.
 	Fixed, FixedChosen []string
@@ -426,7 +433,7 @@ const columnDefault = "is_default"
 // them.
 func (t *Table) ColumnFlags() Flags {
 	f := Flags{Identity: []string{}, Computed: []string{}, WriteOnly: []string{}, Columns: []string{},
-		Local: []string{}, Chosen: []string{}, NaturalKey: []string{},
+		Local: []string{}, Chosen: []string{}, Follows: []string{}, NaturalKey: []string{},
 		Fixed: []string{}, FixedChosen: []string{}, FixedWithin: map[string][]string{}, Contents: map[string]string{},
 		Names: append([]string{}, t.NameColumns()...)}
 	f.Identity = append(f.Identity, t.Identity()...)
@@ -446,6 +453,12 @@ func (t *Table) ColumnFlags() Flags {
 			if c.OptionalComputed {
 				f.FixedChosen = append(f.FixedChosen, c.Name)
 			}
+		}
+		switch {
+		case c.References != nil && c.References.Beside != "":
+			f.Follows = append(f.Follows, c.References.Beside)
+		case c.Records != nil:
+			f.Follows = append(f.Follows, c.Records.Beside)
 		}
 		if len(c.FixedWithin) > 0 && !c.CreateOnly {
 			f.FixedWithin[c.Name] = c.FixedWithin

@@ -248,16 +248,16 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 	f := t.ColumnFlags()
 	_, err = tx.Exec(ctx, `
 		INSERT INTO iasql_internal.managed_table (name, settings, identity, assigned, write_only, columns, can_insert, can_delete, regional, local, natural_key,
-			fixed, fixed_chosen, holds_data, names, fixed_within, contents, chosen)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+			fixed, fixed_chosen, holds_data, names, fixed_within, contents, chosen, follows)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 		ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, identity = excluded.identity, assigned = excluded.assigned,
 			write_only = excluded.write_only, columns = excluded.columns, can_insert = excluded.can_insert, can_delete = excluded.can_delete,
 			regional = excluded.regional, local = excluded.local, natural_key = excluded.natural_key,
 			fixed = excluded.fixed, fixed_chosen = excluded.fixed_chosen, holds_data = excluded.holds_data, names = excluded.names,
-			fixed_within = excluded.fixed_within, contents = excluded.contents, chosen = excluded.chosen`,
+			fixed_within = excluded.fixed_within, contents = excluded.contents, chosen = excluded.chosen, follows = excluded.follows`,
 		t.Name, res == nil, f.Identity, f.Computed, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil ||
 			can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
-		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents, f.Chosen)
+		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents, f.Chosen, f.Follows)
 	return err
 }
 

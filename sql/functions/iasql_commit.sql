@@ -26,6 +26,7 @@ BEGIN
             USING ERRCODE = 'IA007', HINT = 'Use continue (the engine goes on when the wait is cancelled) or rollback (it undoes the batch then).';
     END IF;
     PERFORM iasql_internal.check_batch(batch, 'commit');
+    PERFORM iasql_internal.refuse_undeclared(batch);
     IF iasql_internal.has_own_edits() THEN
         IF preview_hash IS NOT NULL AND preview_hash <> public.iasql_preview_hash() THEN
             RAISE EXCEPTION 'batch % is not what was previewed: the database or the cloud has changed since', batch

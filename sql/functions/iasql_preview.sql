@@ -61,7 +61,7 @@ CREATE OR REPLACE FUNCTION public.iasql_preview()
 RETURNS TABLE (action text, direction text, table_name text, id bigint, description text, changes jsonb, reason text)
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    made bigint := iasql_internal.preview();
+    made bigint := iasql_internal.preview_declared();
 BEGIN
     RETURN QUERY
     SELECT p.action, p.direction, p.table_name, p.id, p.description, p.changes, concat_ws('; ', p.reason, iasql_internal.author_text(p.who))
@@ -72,12 +72,19 @@ COMMENT ON FUNCTION public.iasql_preview() IS
 $$What a commit of this session's batch would do now: pushes to the cloud, pulls into its records, conflicts, and what is asked for in vain (direction refused): the cloud refuses it for certain, or it cannot be done from here; the reason names who has changed it in the cloud, where an event has told. Without a batch, what is about to be done with everything that nobody has staged. Changes nothing.
 Sample: SELECT * FROM iasql_preview()$$;
 
-CREATE OR REPLACE FUNCTION public.iasql_preview_hash() RETURNS text
+CREATE OR REPLACE FUNCTION iasql_internal.hash_of(request bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    request bigint := iasql_internal.preview();
 BEGIN
-    RETURN (SELECT q.result ->> 'hash' FROM iasql_internal.request q WHERE q.id = request);
+    RETURN (SELECT q.result ->> 'hash' FROM iasql_internal.request q
+            WHERE q.id = request AND q.kind = 'preview' AND q.asked_by = iasql_internal.writer());
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.hash_of(bigint) IS 'The hash of a preview that the caller has asked for.';
+
+CREATE OR REPLACE FUNCTION public.iasql_preview_hash() RETURNS text
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN iasql_internal.hash_of(iasql_internal.preview_declared());
 END
 $$;
 COMMENT ON FUNCTION public.iasql_preview_hash() IS

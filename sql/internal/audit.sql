@@ -182,6 +182,15 @@ BEGIN
         END IF;
     END IF;
 
+    IF joined IS NOT NULL AND NOT managed.settings THEN
+        IF TG_OP = 'DELETE' THEN
+            PERFORM iasql_internal.mention_written(TG_TABLE_NAME, joined, TG_OP,
+                                                   (SELECT array_agg(o.id) FROM old_rows o), pg_trigger_depth());
+        ELSE
+            PERFORM iasql_internal.mention_written(TG_TABLE_NAME, joined, TG_OP,
+                                                   (SELECT array_agg(n.id) FROM new_rows n), pg_trigger_depth());
+        END IF;
+    END IF;
     IF NOT settled AND joined IS NULL THEN
         PERFORM iasql_internal.enqueue('push', a.name) FROM unnest(accounts) a (name);
     END IF;

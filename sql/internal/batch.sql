@@ -79,6 +79,7 @@ BEGIN
         RAISE EXCEPTION 'batch % was closed by somebody else: it is %', batch, coalesce((SELECT coalesce(b.outcome, 'being rolled back') FROM iasql_internal.batch b WHERE b.id = close_batch.batch), 'gone')
             USING ERRCODE = 'IA022', HINT = 'SELECT * FROM iasql_batches shows what has become of it.';
     END IF;
+    PERFORM iasql_internal.close_declarations(batch, outcome);
     -- What was held back goes on.
     FOR owner IN SELECT DISTINCT s.account AS name FROM iasql_internal.staged s WHERE s.batch = close_batch.batch AND s.account IS NOT NULL ORDER BY 1 LOOP
         PERFORM iasql_internal.enqueue('push', owner.name), iasql_internal.enqueue('sync', owner.name);
@@ -180,9 +181,11 @@ BEGIN ATOMIC
     SELECT EXISTS (SELECT FROM public.iasql_audit_log l
                    WHERE NOT l.settled AND l.xid = pg_current_xact_id_if_assigned())
         OR EXISTS (SELECT FROM iasql_internal.batch b
-                   WHERE b.closed_at IS NULL AND b.opened_xid = pg_current_xact_id_if_assigned());
+                   WHERE b.closed_at IS NULL AND b.opened_xid = pg_current_xact_id_if_assigned())
+        OR EXISTS (SELECT FROM iasql_internal.declaration d
+                   WHERE d.closed_at IS NULL AND d.ended_xid = pg_current_xact_id_if_assigned());
 END;
-COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has opened a batch or edited managed tables, which nobody else can see.';
+COMMENT ON FUNCTION iasql_internal.has_own_edits() IS 'Whether the calling transaction has opened a batch, ended a declaration or edited managed tables, which nobody else can see.';
 
 -- Who may work in a batch, commit it or roll it back: whoever may make its changes now (R33). What grants say of them is asked
 -- here, of others' changes and, at a commit, of the caller's own. To roll back what others did is the reverse of each change;

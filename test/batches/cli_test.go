@@ -18,17 +18,22 @@ import (
 // code it ends with.
 func pipeline(t *testing.T, w *harness.World, args ...string) (out, problem string, code int) {
 	t.Helper()
+	return command(t, w, append([]string{"batch"}, args...)...)
+}
+
+// command runs the engine's binary as a user.
+func command(t *testing.T, w *harness.World, args ...string) (out, problem string, code int) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, harness.Engine(),
-		append([]string{"batch"}, args...)...) // #nosec G204 -- the engine under test
+	cmd := exec.CommandContext(ctx, harness.Engine(), args...) // #nosec G204 -- the engine under test
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+w.UserURL)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) || ctx.Err() != nil {
-		t.Fatalf("engine batch %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+		t.Fatalf("engine %s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
 	}
 	return stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()
 }

@@ -39,6 +39,8 @@ func TestColumns(t *testing.T) {
 		{"iasql_listings", "account table_name region last_seen last_changed objects denied failed since"},
 		{"iasql_tags", "table_name record_id key value"},
 		{"iasql_properties", "type property table_name column_name reason"},
+		{"iasql_configurations", "name declared_at declared_by revision batch mentions declaring declaring_by"},
+		{"iasql_mentions", "configuration table_name record_id shared"},
 		{"iasql_type_names", "name type_name table_name installed description"},
 		{"iasql_install('aws_account')", "module_name created_table_name record_count"},
 	} {
