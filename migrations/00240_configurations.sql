@@ -29,9 +29,12 @@ CREATE TABLE iasql_internal.mention (
     declaration bigint NOT NULL REFERENCES iasql_internal.declaration ON DELETE CASCADE,
     table_name  text NOT NULL,
     record_id   bigint NOT NULL,
+    with_table  text,
+    with_record bigint,
     PRIMARY KEY (declaration, table_name, record_id)
 );
 COMMENT ON TABLE iasql_internal.mention IS 'The records that declarations have written or named.';
+COMMENT ON COLUMN iasql_internal.mention.with_table IS 'It was made for this record, and is mentioned as long as that is.';
 CREATE INDEX mention_record ON iasql_internal.mention (record_id, table_name);
 
 CREATE TABLE iasql_internal.configuration (

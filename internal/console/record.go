@@ -50,6 +50,8 @@ type recordData struct {
 	can       map[string]bool   // functions that this installation has
 	protected *bool
 	guardedBy string // which rule says so: of the record or else of its table
+	// configurations are those that have the record.
+	configurations []string
 }
 
 func (c *Console) record(v *visit) {
@@ -89,7 +91,7 @@ func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err erro
 		return errNotThere("You may not read column id of " + d.t.name + ".")
 	}
 	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts,
-		d.loadHistory, d.loadModes, d.loadCan, d.loadProtection}
+		d.loadHistory, d.loadModes, d.loadCan, d.loadProtection, d.loadConfigurations}
 	for _, step := range steps {
 		if err := step(ctx, tx); err != nil {
 			return err
@@ -226,6 +228,16 @@ func (d *recordData) loadProtection(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
+func (d *recordData) loadConfigurations(ctx context.Context, tx pgx.Tx) error {
+	rows, err := tx.Query(ctx, `SELECT m.configuration FROM iasql_internal.mentioned m
+		WHERE m.table_name = $1 AND m.record_id = $2 ORDER BY 1`, d.t.name, d.id)
+	if err != nil {
+		return err
+	}
+	d.configurations, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	return err
+}
+
 // ptr scans a boolean into a map.
 func ptr(m map[string]bool, key string) *mapBool { return &mapBool{m, key} }
 
@@ -293,6 +305,9 @@ func (v *visit) stateCard(d *recordData) g.Node {
 			g.If(s.since != nil, h.Span(h.Class("muted"), g.Text("since "), ago(s.since)))),
 		g.If(s.message != "", h.Pre(h.Class("message"), g.Text(shorten(s.message, 5000)))),
 		g.Group(text),
+		g.If(d.found && len(d.configurations) > 0, h.P(h.Class("muted"), g.Text("Of configuration "),
+			h.Strong(g.Text(strings.Join(d.configurations, ", "))),
+			g.Text(": it is deleted once no configuration names it any more."))),
 		g.If(s.review || strings.HasSuffix(s.state, "Failed") || s.next != nil && s.attempts > 0,
 			v.button(retry(d.t.name, d.id), "table", d.t.name, "id", number(d.id))),
 	)

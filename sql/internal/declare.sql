@@ -156,6 +156,21 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.mention_named(text, bigint) IS 'What iasql_mention does once it is on record that its caller may see the record.';
 
+-- For functions of modules by which the engine makes a record for another one, such as a certificate's in the DNS: files do
+-- not name it. Every configuration that has the other one has it.
+CREATE OR REPLACE FUNCTION iasql_internal.mention_with("table" text, id bigint, with_table text, with_record bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    INSERT INTO iasql_internal.mention (declaration, table_name, record_id, with_table, with_record)
+    SELECT m.declaration, mention_with."table", mention_with.id, mention_with.with_table, mention_with.with_record
+    FROM iasql_internal.mention m
+    WHERE m.table_name = mention_with.with_table AND m.record_id = mention_with.with_record
+    ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.mention_with(text, bigint, text, bigint) IS 'Has the configurations that have one record have another one too, which was made for it.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.require_declaration() RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -205,6 +220,12 @@ DECLARE
 BEGIN
     -- Two configurations that let go of a record at the same time would each leave it to the other.
     LOCK TABLE iasql_internal.configuration IN SHARE ROW EXCLUSIVE MODE;
+    INSERT INTO iasql_internal.mention (declaration, table_name, record_id, with_table, with_record)
+    SELECT let_go.declaration, m.table_name, m.record_id, m.with_table, m.with_record
+    FROM iasql_internal.mention m
+    JOIN iasql_internal.mention w ON w.declaration = let_go.declaration AND w.table_name = m.with_table AND w.record_id = m.with_record
+    WHERE m.declaration = old
+    ON CONFLICT DO NOTHING;
     FOR "table" IN
         WITH h AS MATERIALIZED (SELECT * FROM iasql_internal.heights())
         SELECT m.table_name AS name, array_agg(m.record_id) AS mentioned

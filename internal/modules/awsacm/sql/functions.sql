@@ -23,14 +23,18 @@ COMMENT ON FUNCTION iasql_internal.aws_acm_may_write_dns() IS 'Row trigger of ta
 -- The zone is that of the account with the longest name that the record's ends with. What the rules of iasql_mode, what
 -- constraints and what is attached to the table refuse is left to a person. The record is nobody's but the user's who asked
 -- for it: it is pushed like any other (R4).
-CREATE OR REPLACE FUNCTION iasql_internal.aws_acm_put_dns(owner text, name text, kind text, value text, target text, was text) RETURNS void
+-- Within a commit it is the batch's, and of the configurations that have what it is for.
+DROP FUNCTION IF EXISTS iasql_internal.aws_acm_put_dns(text, text, text, text, text, text);
+CREATE OR REPLACE FUNCTION iasql_internal.aws_acm_put_dns(owner text, name text, kind text, value text, target text, was text,
+                                                          made_for text, made_for_id bigint) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 DECLARE
     zone bigint;
     origin text := coalesce(current_setting('iasql.origin', true), '');
     full_name text := rtrim(lower(name COLLATE "C"), '.') || '.';
-    changed int;
+    batch text := coalesce(current_setting('iasql.cycle_of', true), '');
+    made bigint;
 BEGIN
     IF to_regclass('public.resource_record_set') IS NULL THEN
         RETURN;
@@ -43,30 +47,34 @@ BEGIN
     END IF;
     PERFORM iasql_internal.refuse_untrusted(ARRAY['resource_record_set']);
     IF origin = 'engine' THEN
-        PERFORM set_config('iasql.origin', 'user', true);
+        PERFORM set_config('iasql.origin', CASE WHEN batch <> '' THEN 'batch' ELSE 'user' END, true), set_config('iasql.reverts', batch, true);
     END IF;
     EXECUTE $q$UPDATE public.resource_record_set SET alias_dns_name = $5
                WHERE parent_hosted_zone_id = $1 AND name = $2 AND record_type = $3 AND rtrim(alias_dns_name, '.') = $4 AND $4 <> $5$q$
         USING zone, full_name, kind, was, target;
     EXECUTE $q$INSERT INTO public.resource_record_set (account, parent_hosted_zone_id, name, record_type, record, ttl, alias_dns_name, alias_hosted_zone_id, alias_evaluate_target_health)
                SELECT $1, $2, $3, $4, $5, CASE WHEN $5 IS NOT NULL THEN 300 END, $6, CASE WHEN $6 IS NOT NULL THEN 'Z2FDTNDATAQYW2' END, CASE WHEN $6 IS NOT NULL THEN false END
-               WHERE NOT EXISTS (SELECT FROM public.resource_record_set r WHERE r.parent_hosted_zone_id = $2 AND r.name = $3 AND r.record_type = $4)$q$
-        USING owner, zone, full_name, kind, value, target;
+               WHERE NOT EXISTS (SELECT FROM public.resource_record_set r WHERE r.parent_hosted_zone_id = $2 AND r.name = $3 AND r.record_type = $4)
+               RETURNING id$q$
+        INTO made USING owner, zone, full_name, kind, value, target;
     PERFORM set_config('iasql.origin', origin, true);
+    IF made IS NOT NULL THEN
+        PERFORM iasql_internal.mention_with('resource_record_set', made, made_for, made_for_id);
+    END IF;
 EXCEPTION
     WHEN SQLSTATE 'IA002' OR SQLSTATE 'IA020' OR SQLSTATE 'IA091' OR integrity_constraint_violation THEN
         NULL;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.aws_acm_put_dns(text, text, text, text, text, text) IS 'Makes a DNS record in the zone of an account that it belongs into, unless there is one; an alias of CloudFront that was another is changed.';
-REVOKE ALL ON FUNCTION iasql_internal.aws_acm_put_dns(text, text, text, text, text, text) FROM PUBLIC;
+COMMENT ON FUNCTION iasql_internal.aws_acm_put_dns(text, text, text, text, text, text, text, bigint) IS 'Makes a DNS record in the zone of an account that it belongs into, unless there is one; an alias of CloudFront that was another is changed.';
+REVOKE ALL ON FUNCTION iasql_internal.aws_acm_put_dns(text, text, text, text, text, text, text, bigint) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION iasql_internal.aws_acm_validate() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF TG_OP = 'INSERT' OR NOT OLD.dns_records OR NEW.domain_validation_records IS DISTINCT FROM OLD.domain_validation_records THEN
-        PERFORM iasql_internal.aws_acm_put_dns(NEW.account, r.name, r.type, r.value, NULL, NULL)
+        PERFORM iasql_internal.aws_acm_put_dns(NEW.account, r.name, r.type, r.value, NULL, NULL, 'certificate', NEW.id)
         FROM jsonb_to_recordset(NEW.domain_validation_records) AS r (name text, type text, value text);
     END IF;
     RETURN NULL;
