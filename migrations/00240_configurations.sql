@@ -27,13 +27,13 @@ CREATE INDEX declaration_batch ON iasql_internal.declaration (batch);
 
 CREATE TABLE iasql_internal.mention (
     declaration bigint NOT NULL REFERENCES iasql_internal.declaration ON DELETE CASCADE,
-    table_name  text NOT NULL,
+    table_name  text NOT NULL REFERENCES iasql_internal.managed_table (name) ON UPDATE CASCADE ON DELETE CASCADE,
     record_id   bigint NOT NULL,
     with_table  text,
     with_record bigint,
     PRIMARY KEY (declaration, table_name, record_id)
 );
-COMMENT ON TABLE iasql_internal.mention IS 'The records that declarations have written or named.';
+COMMENT ON TABLE iasql_internal.mention IS 'The records that declarations have written or named. A module that is installed again numbers its records anew, so that mentions go with the table.';
 COMMENT ON COLUMN iasql_internal.mention.with_table IS 'It was made for this record, and is mentioned as long as that is.';
 CREATE INDEX mention_record ON iasql_internal.mention (record_id, table_name);
 

@@ -124,4 +124,4 @@ GRANT EXECUTE ON FUNCTION public.iasql_mention(text, bigint), iasql_internal.men
     iasql_internal.begin_declaration(text, text, boolean, boolean), iasql_internal.require_declaration(), iasql_internal.end_declaration(),
     iasql_internal.drop_configuration(text), iasql_internal.prune_let_go(text, bigint), iasql_internal.may_go(text, bigint),
     iasql_internal.refuse_left(text, bigint), iasql_internal.again(text, bigint),
-    iasql_internal.fold_again(text, bigint), iasql_internal.heights(), iasql_internal.lists_in(text), iasql_internal.constraint_names() TO iasql_user;
+    iasql_internal.fold_again(text, bigint), iasql_internal.lists_in(text), iasql_internal.constraint_names() TO iasql_user;

@@ -57,9 +57,11 @@ BEGIN
     IF made IS NULL THEN
         RAISE EXCEPTION '%', iasql_internal.declaration_text(other)
             USING ERRCODE = 'IA031',
-                  HINT = CASE WHEN (SELECT d.batch FROM iasql_internal.declaration d WHERE d.id = other) = batch.id
-                         THEN 'CALL iasql_declared() ends that, and a commit puts it in force.'
-                         ELSE 'Wait until that batch is closed. SELECT * FROM iasql_batches shows it.' END;
+                  HINT = (SELECT CASE WHEN d.batch IS DISTINCT FROM batch.id
+                                      THEN 'Wait until that batch is closed. SELECT * FROM iasql_batches shows it.'
+                                      WHEN d.ended_at IS NULL THEN 'CALL iasql_declared() ends that, and a commit puts it in force.'
+                                      ELSE 'CALL iasql_commit() puts that in force, iasql_rollback() takes it back.' END
+                          FROM iasql_internal.declaration d WHERE d.id = other);
     END IF;
     RETURN made;
 EXCEPTION WHEN lock_not_available THEN
@@ -144,9 +146,12 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     declaration bigint := iasql_internal.require_declaration();
 BEGIN
-    IF NOT iasql_internal.permitted('see', "table", id) THEN
-        RAISE EXCEPTION 'table % has no record % that you may see', "table", id
-            USING ERRCODE = 'IA006', TABLE = "table", HINT = format('SELECT id FROM %I lists its records.', "table");
+    IF (SELECT m.settings FROM iasql_internal.managed_table m WHERE m.name = "table") THEN
+        RAISE EXCEPTION 'records of % are settings, which no configuration has', "table"
+            USING ERRCODE = 'IA031', TABLE = "table", HINT = 'A configuration has records that stand for something in the cloud.';
+    ELSIF NOT iasql_internal.permitted('see', "table", id) THEN
+        RAISE EXCEPTION 'permission denied: table % has no record % that you may see', "table", id
+            USING ERRCODE = '42501', TABLE = "table", HINT = format('SELECT id FROM %I lists those that you may.', "table");
     END IF;
     PERFORM iasql_internal.image_of("table", id);
     INSERT INTO iasql_internal.mention (declaration, table_name, record_id)
@@ -189,7 +194,7 @@ COMMENT ON FUNCTION iasql_internal.require_declaration() IS 'The declaration tha
 -- Pruning
 
 CREATE OR REPLACE FUNCTION iasql_internal.heights() RETURNS TABLE (name text, height integer)
-LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     WITH RECURSIVE above (name, height) AS (
         SELECT m.name, 0 FROM iasql_internal.managed_table m
         UNION
@@ -212,14 +217,25 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '10s' AS $$
 #variable_conflict use_column
 DECLARE
-    old      bigint := (SELECT c.declaration FROM iasql_internal.configuration c WHERE c.name = let_go.configuration);
+    old      bigint;
     ours     bigint := (SELECT d.batch FROM iasql_internal.declaration d WHERE d.id = let_go.declaration);
     doubt    jsonb;
     "table"  record;
     left_    bigint[];
 BEGIN
-    -- Two configurations that let go of a record at the same time would each leave it to the other.
-    LOCK TABLE iasql_internal.configuration IN SHARE ROW EXCLUSIVE MODE;
+    IF declaration IS NOT NULL AND ours IS DISTINCT FROM iasql_internal.session_batch() THEN
+        RAISE EXCEPTION 'declaration % is not one of this session', declaration USING ERRCODE = 'IA031';
+    END IF;
+    -- Two configurations that let go of a record at the same time would each leave it to the other: whoever has something
+    -- of this one waits until this transaction has ended.
+    PERFORM FROM iasql_internal.configuration c
+    WHERE c.name = let_go.configuration OR c.declaration IN (
+        SELECT o.declaration FROM iasql_internal.configuration k
+        JOIN iasql_internal.mention m ON m.declaration = k.declaration
+        JOIN iasql_internal.mention o ON o.record_id = m.record_id AND o.table_name = m.table_name
+        WHERE k.name = let_go.configuration)
+    ORDER BY c.name FOR UPDATE;
+    old := (SELECT c.declaration FROM iasql_internal.configuration c WHERE c.name = let_go.configuration);
     INSERT INTO iasql_internal.mention (declaration, table_name, record_id, with_table, with_record)
     SELECT let_go.declaration, m.table_name, m.record_id, m.with_table, m.with_record
     FROM iasql_internal.mention m
@@ -230,7 +246,8 @@ BEGIN
         WITH h AS MATERIALIZED (SELECT * FROM iasql_internal.heights())
         SELECT m.table_name AS name, array_agg(m.record_id) AS mentioned
         FROM iasql_internal.mention m
-        WHERE m.declaration = old AND to_regclass(format('public.%I', m.table_name)) IS NOT NULL
+        JOIN iasql_internal.managed_table t ON t.name = m.table_name AND t.can_delete AND NOT t.settings
+        WHERE m.declaration = old
           AND NOT EXISTS (SELECT FROM iasql_internal.mention n
                           WHERE n.declaration = let_go.declaration AND n.table_name = m.table_name
                             AND n.record_id = m.record_id)
@@ -284,7 +301,8 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT g.table_name, CASE WHEN iasql_internal.is_subject(iasql_internal.writer(), format('public.%I', g.table_name)::regclass)
+    SELECT g.table_name, CASE WHEN NOT has_table_privilege(iasql_internal.writer(), format('public.%I', g.table_name), 'DELETE') THEN '{}'
+                         WHEN iasql_internal.is_subject(iasql_internal.writer(), format('public.%I', g.table_name)::regclass)
                          THEN ARRAY(SELECT p.record_id FROM iasql_internal.permit p
                                     WHERE p.xid = pg_current_xact_id_if_assigned() AND p.table_name = g.table_name
                                       AND p.may = 'delete' AND p.record_id = ANY (g.ids))
@@ -302,7 +320,7 @@ BEGIN
     IF "table" IS NOT NULL THEN
         RAISE EXCEPTION 'configuration % lets go of records of % that you may not delete', quote_literal(configuration), "table"
             USING ERRCODE = '42501', TABLE = "table",
-                  HINT = 'Row-level security of the table hides them from you. Mention them, or let somebody declare it who may delete them.';
+                  HINT = 'Grants or row-level security of the table say so. Mention them, or let somebody declare it who may delete them.';
     END IF;
 END
 $$;
@@ -329,6 +347,7 @@ BEGIN
       AND row_security_active(to_regclass(format('public.%I', m.table_name)))
     GROUP BY m.table_name;
     FOR gone IN SELECT g.table_name, g.ids FROM iasql_internal.may_go(configuration, declaration) g LOOP
+        CONTINUE WHEN gone.ids = '{}';
         EXECUTE format('DELETE FROM public.%I t WHERE t.id = ANY ($1)', gone.table_name) USING gone.ids;
         GET DIAGNOSTICS n = ROW_COUNT;
         total := total + n;
@@ -427,11 +446,12 @@ BEGIN
     LOOP
         IF closed.removes THEN
             INSERT INTO iasql_internal.configuration (name, declaration)
-            SELECT closed.configuration, closed.previous WHERE closed.previous IS NOT NULL ON CONFLICT DO NOTHING;
+            SELECT closed.configuration, d.id FROM iasql_internal.declaration d WHERE d.id = closed.previous ON CONFLICT DO NOTHING;
         ELSIF closed.previous IS NULL THEN
             DELETE FROM iasql_internal.configuration c WHERE c.declaration = closed.id;
         ELSE
-            UPDATE iasql_internal.configuration c SET declaration = closed.previous WHERE c.declaration = closed.id;
+            UPDATE iasql_internal.configuration c SET declaration = d.id FROM iasql_internal.declaration d
+            WHERE c.declaration = closed.id AND d.id = closed.previous;
         END IF;
     END LOOP;
     -- The one before the one in force is kept for an undoing.
@@ -471,6 +491,7 @@ BEGIN
     END IF;
     PERFORM iasql_internal.refuse_left(name, NULL);
     DELETE FROM iasql_internal.configuration c WHERE c.name = drop_configuration.name;
+    DELETE FROM iasql_internal.declaration d WHERE d.configuration = drop_configuration.name;
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.drop_configuration(text) IS 'Forgets a configuration whose records are gone.';

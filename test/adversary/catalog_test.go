@@ -18,8 +18,8 @@ var (
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text",
 		"iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
-	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_forget",
-		"iasql_install", "iasql_join", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback",
+	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_declare",
+		"iasql_declared", "iasql_forget", "iasql_install", "iasql_join", "iasql_mention", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback",
 		"iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
@@ -44,19 +44,28 @@ var (
 		"writer_is_engine",                  // yes or no
 		"engine_alive",                      // yes or no
 		"engine_connected",                  // yes or no
+		"declared_name",                     // names of configurations, which everybody sees
 		"deferred_commits", "failed_commit", // of the caller's own batches
-		"in_the_way",      // who holds locks, which pg_locks shows
-		"log_since",       // a time
-		"open_batch_text", // which batch the session works in
-		"preview",         // shown through a view that filters
-		"secrets",         // names of columns
-		"session_batch",   // a number
-		"setting",         // settings are everybody's to read
-		"to_review",       // numbers of audit rows
-		"undone_batches",  // numbers
-		"waits_in_batch",  // yes or no
+		"hash_of",          // of a preview of the caller's
+		"in_the_way",       // who holds locks, which pg_locks shows
+		"log_since",        // a time
+		"open_batch_text",  // which batch the session works in
+		"open_declaration", // a number
+		"preview",          // shown through a view that filters
+		"secrets",          // names of columns
+		"session_batch",    // a number
+		"setting",          // settings are everybody's to read
+		"to_review",        // numbers of audit rows
+		"undone_batches",   // numbers
+		"waits_in_batch",   // yes or no
 	}
 	definersForUsers = []string{
+		// within the session's own declaration: what is inserted there twice, numbers of records that the caller may
+		// delete, and an error about those that are left; the end takes that none is
+		"begin_declaration", "require_declaration", "again", "may_go", "refuse_left", "end_declaration",
+		"drop_configuration",      // takes that nothing is left which only that has
+		"mention_named",           // takes a permit to see
+		"constraint_names",        // of managed tables
 		"adopt",                   // takes the right to INSERT, and that no policy applies to the caller
 		"ask_approval", "approve", // the halves of iasql_approve: a preview; permits to see all of it
 		"confirm_identity", "confirm_restored", // refuse all but administrators

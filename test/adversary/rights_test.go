@@ -102,6 +102,7 @@ var needNone = map[string]string{
 	"iasql_types": "asks the cloud what types there are", "iasql_version": "reads",
 	"iasql_wait_for": "its condition is the caller's statement", "iasql_wait_for_all": "reads as its caller",
 	"iasql_begin":    "opens an empty batch",
+	"iasql_declare":  "opens an empty declaration; its end deletes",
 	"iasql_sync_now": "only sooner what the schedule does anyway",
 	"iasql_install":  "makes tables in which its caller has the rights of all; who may call it is granted",
 	// The roles that it takes are asked of when it is redeemed: testToken in test/console.
@@ -117,7 +118,20 @@ func deeds(one func(query string) string) []deed {
 	paused := `INSERT INTO iasql_mode (mode) VALUES ('PAUSE')`
 	const asActor = `SET SESSION AUTHORIZATION rights_actor`
 	const asAdmin = `RESET SESSION AUTHORIZATION`
+	inForce := []string{
+		`INSERT INTO iasql_internal.declaration (configuration, batch, own, declared_by, ended_at, closed_at)
+			VALUES ('d', ` + batch("inserted") + `, true, 'x', now(), now())`,
+		`INSERT INTO iasql_internal.mention (declaration, table_name, record_id) SELECT max(id), 'queue', ` + kept + ` FROM iasql_internal.declaration`,
+		`INSERT INTO iasql_internal.configuration (name, declaration) SELECT 'd', max(id) FROM iasql_internal.declaration`}
+	declaring := append(slices.Clone(inForce), asActor, `CALL iasql_begin('c')`, `CALL iasql_declare('d')`, asAdmin)
 	list := []deed{
+		{name: "iasql_declared", setup: declaring, act: `CALL iasql_declared()`,
+			needs: []string{"SELECT", "DELETE"}, except: []string{"some columns"}},
+		{name: "iasql_configurations", what: "deleting one", setup: inForce,
+			act:   `DELETE FROM iasql_configurations WHERE name = 'd'`,
+			needs: []string{"SELECT", "DELETE"}, except: []string{"some columns"}},
+		{name: "iasql_mention", setup: declaring, act: `SELECT iasql_mention('queue', ` + kept + `)`,
+			needs: []string{"SELECT"}, except: []string{"some columns"}},
 		{name: "iasql_undo", what: "an INSERT", act: `CALL iasql_undo(` + batch("inserted") + `)`,
 			needs: []string{"DELETE"}},
 		{name: "iasql_undo", what: "a DELETE", act: `CALL iasql_undo(` + batch("deleted") + `)`,

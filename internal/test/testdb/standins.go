@@ -17,6 +17,7 @@ var standins = []string{
 	"CREATE SCHEMA iasql_internal",
 	"CREATE FUNCTION iasql_internal.audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE FUNCTION iasql_internal.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+	"CREATE FUNCTION iasql_internal.mention_conflicting() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
 	"CREATE FUNCTION iasql_internal.account_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE TABLE iasql_internal.account ()",
 	"CREATE TABLE iasql_internal.managed_table (name text, rules_of text, required text[], names text[])",
