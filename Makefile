@@ -22,13 +22,15 @@ export PATH := $(PATH):$(CURDIR)/.venv/bin
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# What the SDK makes of requests and answers is waiting for the network anyway: not inlined,
-# it makes the program, and with it a running engine, 7 MB smaller.
-SMALL := -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l
+# The SDK's packages of services are compiled without inlining. They wait for the network anyway. The program, and with it
+# a running engine, is 7 MB smaller; and the compiler takes half the time and half the memory: for package ec2 39 s instead
+# of 65 s of a processor, and 1.7 GB instead of 3.3 GB. Every go command that make starts does the same, for what is
+# compiled with other flags is compiled once more.
+export GOFLAGS := $(strip $(GOFLAGS) -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l)
 
 .PHONY: build
 build: ## Build bin/engine
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false $(SMALL) -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
 
 .PHONY: deps
 deps: ## Install what the demo and test need, if missing: PostgreSQL 15+, pg_cron, psql, moto_server, aws

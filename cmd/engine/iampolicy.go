@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"iasql/internal/aws"
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
+	"iasql/internal/aws/permissions"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awstypes"
-	"iasql/internal/permissions"
 )
 
 func iamPolicyCommand() *cobra.Command {

@@ -10,7 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"iasql/internal/aws"
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
+	"iasql/internal/aws/watch"
 	"iasql/internal/engine"
 	"iasql/internal/metrics"
 	"iasql/internal/modules"
@@ -19,7 +20,6 @@ import (
 	"iasql/internal/modules/awstypes"
 	"iasql/internal/platform"
 	"iasql/internal/tracing"
-	"iasql/internal/watch"
 )
 
 // allModules checks the modules, and the names of resource types, and returns them.

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/permissions"
 	"iasql/internal/modules"
-	"iasql/internal/permissions"
 )
 
 // call is what AWS counts calls by.

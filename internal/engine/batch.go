@@ -31,7 +31,8 @@ type commitArgs struct {
 }
 
 // Kind implements river.JobArgs: databases of an earlier version queued deferred
-// commits themselves, not as requests.
+// commits themselves, not as requests. River fails a job whose kind no worker has
+// (River v0.51.1, error.go, UnknownJobKindError).
 func (commitArgs) Kind() string { return "commit" }
 
 // workCommit carries out such a commit.

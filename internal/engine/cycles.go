@@ -41,9 +41,10 @@ const soon = 5 * time.Second
 const lookForLock = 2 * time.Second
 
 // lookForLock queues a push cycle of an account in a moment, once however many
-// ask. The queue itself may be 10 seconds late with a job that was queued for
-// later (River v0.51 fetches it ahead, and tells nobody when it is due); such a one
-// is there in case this engine ends.
+// ask. A job that was queued for later is there, too, in case this engine ends. River
+// may be late with that one: its leader looks for such jobs every 5 s only (River
+// v0.51.1, internal/maintenance/job_scheduler.go), and where there is no leader, the
+// next has to be elected first.
 func (e *Engine) lookForLock(account string) {
 	if _, waits := e.looking.LoadOrStore(account, true); waits {
 		return
@@ -63,8 +64,9 @@ func (e *Engine) lookForLock(account string) {
 const minRest = 50 * time.Millisecond
 
 // workCycle runs cycles of an account until nothing is left that should be
-// done soon. It never returns an error to the queue, whose retries would
-// collide with newer jobs of the same account: it queues another job instead.
+// done soon. It never returns an error to the queue. River would try the job again
+// (River v0.51.1, Config.RetryPolicy), and that would collide with newer jobs of the
+// same account. It queues another job instead.
 func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind) error {
 	again := false
 	options := postgres.CycleOptions{}
@@ -235,8 +237,11 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind,
 		return lease, err
 	}
 	// Every waiting push job of the account is answered by this cycle, whose
-	// snapshot is yet to be taken. (The queue is there for the index by which
-	// jobs are fetched: those that are done are kept for a while.)
+	// snapshot is yet to be taken. River's own deletion takes 100 jobs a call (River
+	// v0.51.1, client.go, JobDeleteMany). Here one statement takes them all; it skips
+	// those that another engine is just fetching, as River's does. The condition on the
+	// queue is there for River's index by which jobs are fetched
+	// (river_job_prioritized_fetching_index): those that are done are kept for a while.
 	if _, err := e.pool.Exec(ctx, `
 		DELETE FROM iasql_river.river_job WHERE id IN (
 			SELECT id FROM iasql_river.river_job

@@ -202,12 +202,19 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		Queues:        queues,
 		Workers:       workers,
 		FetchCooldown: fetchCooldown,
-		// where no notification came: River (v0.51) sends none for a job that comes due within 5 s
+		// For jobs that nobody tells of. Every 5 s River's leader makes available what comes due until it
+		// looks again, and tells only of what is due already (River v0.51.1,
+		// internal/maintenance/job_scheduler.go, runOnce).
 		FetchPollInterval: 2 * time.Second,
-		// A cycle may take long; it is the lease that tells whether its engine
-		// lives. The queue only tidies up after a dead one.
-		JobTimeout:                  -1,
-		RescueStuckJobsAfter:        24 * time.Hour,
+		// River cancels a job's context after a minute; with -1 it does not (client.go, Config.JobTimeout).
+		// A cycle may take long: its lease tells whether its engine lives.
+		JobTimeout: -1,
+		// River gives a job to another worker when it has run for so long, even if its worker is still at it
+		// (client.go, Config.RescueStuckJobsAfter). So this only tidies up: takeUnfinished and the lease see
+		// much sooner that an engine is dead.
+		RescueStuckJobsAfter: 24 * time.Hour,
+		// River keeps ended jobs for 24 h, in the index by which it fetches (its migration 002,
+		// river_job_prioritized_fetching_index). Here every transaction with edits makes one.
 		CompletedJobRetentionPeriod: 10 * time.Minute,
 	})
 	if err != nil {
@@ -217,6 +224,8 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		return err
 	}
 	ended, _ := e.queue.Subscribe(river.EventKindJobCompleted)
+	// If the context given to Start ends, River cancels the running jobs at once (client.go, Start). Wait stops
+	// the queue instead, so that cycles can end first.
 	if err := e.queue.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start the job queue: %w", err)
 	}
@@ -231,10 +240,10 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	return nil
 }
 
-// takeWaiting has the queue look for further cycles when one has ended. By
-// itself it does not always: a place that becomes free while it fetches for
-// another stays empty until the next job comes or ends, or the next poll (River
-// v0.51, innerFetchLoop). It returns when the queue stops.
+// takeWaiting has the queue look for further cycles when one has ended, and returns when the queue stops. River
+// promises to fill a free place "as soon as we have open slots" (River v0.51.1, producer.go, innerFetchLoop). But it
+// forgets a place that becomes free while it fetches for another: that place stays empty until the next job comes or ends, or
+// until the next poll. River drops events that are not read in time (client.go, Subscribe); then, too, the poll helps.
 func (e *Engine) takeWaiting(ended <-chan *river.Event) {
 	for event := range ended {
 		if event.Job.Queue != queueCycles {
@@ -292,6 +301,8 @@ func (e *Engine) Wait(ctx context.Context) error {
 	}
 	cancel()
 	leave()
+	// Stop waits for the running jobs, and StopAndCancel cancels them first (River v0.51.1, client.go).
+	// Neither waits longer than its context.
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer done()
 	if err := e.queue.Stop(stop); err != nil {
@@ -376,8 +387,10 @@ func (e *Engine) schedule(ctx context.Context, renew bool) error {
 		args, every = tickArgs{IfOverdue: true}, max(interval/4, time.Second)
 	}
 	handle := e.queue.PeriodicJobs().Add(river.NewPeriodicJob(river.PeriodicInterval(every),
-		// Due at once: the time it would be given is of this machine's clock, which
-		// may be ahead of the database's.
+		// Due at once. By itself River sets the time at which the job was to run, by this machine's clock
+		// (River v0.51.1, internal/maintenance/periodic_job_enqueuer.go, insertParamsFromConstructor), which
+		// may be ahead of the database's. It fetches by the database's clock (riverpgxv5, JobGetAvailable),
+		// and would let the job wait.
 		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{ScheduledAt: longAgo} }, nil))
 	e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
 	e.log.Info("full cycles are scheduled", "by", by, "every", interval)
@@ -448,7 +461,8 @@ func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
 }
 
 // quiet hands on what the queue has to say from warnings upwards, but not that the database is away: the engine says so
-// itself, when that begins and when it ends.
+// itself, when that begins and when it ends. While it is away, River logs an error for every fetch, election and
+// listener that fails (River v0.51.1, producer.go, internal/leadership, internal/notifier).
 type quiet struct {
 	slog.Handler
 	away *outage

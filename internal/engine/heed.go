@@ -93,7 +93,9 @@ func (e *Engine) heed(ctx context.Context, h *heard) {
 }
 
 // wantsPush reports whether something of an account really waits to be pushed:
-// a job that another engine works on or that nobody has taken yet.
+// a job that another engine works on or that nobody has taken yet. It looks into River's
+// table: one statement has to see the jobs and the audit log in one snapshot. The states
+// are River's (River v0.51.1, docs/state_machine.md).
 func (e *Engine) wantsPush(ctx context.Context, account string) (wants bool, err error) {
 	err = e.pool.QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM iasql_river.river_job j

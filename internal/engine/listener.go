@@ -12,11 +12,13 @@ import (
 )
 
 // Anybody who may connect to a database may NOTIFY on any of its channels
-// (manual, NOTIFY), and River (v0.51) believes what it hears: on river_control
-// that a queue is paused or a job cancelled, on river_leadership that the leader
-// should resign. Neither is needed: the engine uses no control, and an election
-// is held every few seconds anyway. So the queue hears of inserted jobs only,
-// which makes it look for some, and not more often than it would fetch.
+// (manual, NOTIFY). River believes what it hears: on river_control that a queue is
+// paused or a job cancelled (River v0.51.1, producer.go, handleControlNotification),
+// on river_leadership that the leader should resign (internal/leadership/elector.go,
+// handleLeadershipNotification). Neither is needed: the engine pauses and cancels
+// nothing, and River holds an election every 5 s (elector.go, electIntervalDefault).
+// So the queue hears of inserted jobs only. That makes it look for some, and not more
+// often than it would fetch.
 
 // topicInsert is the topic that River tells of new jobs on.
 const topicInsert = "river_insert"

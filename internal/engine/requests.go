@@ -27,7 +27,9 @@ type requestArgs struct {
 // Kind implements river.JobArgs; iasql_internal.submit inserts these jobs.
 func (requestArgs) Kind() string { return "request" }
 
-// workRequest answers a request of a blocking SQL function.
+// workRequest answers a request of a blocking SQL function. River may run a job twice:
+// "this can result in repeat or duplicate execution of a job" (River v0.51.1, client.go,
+// Config.RescueStuckJobsAfter). So the row of the request says whether somebody has begun.
 func (e *Engine) workRequest(ctx context.Context, job *river.Job[requestArgs]) error {
 	if !e.requests.begin(job.Args.Request) {
 		return nil

@@ -140,6 +140,11 @@ func (e *Engine) finishOthers(ctx context.Context) {
 // takeUnfinished takes over the commits and reverts that nobody works on, and calls
 // take for each, which reports whether it begins with it. What waits in the queue is
 // not among them.
+//
+// River leaves the jobs of a dead engine alone until RescueStuckJobsAfter, which is a
+// day here (see Engine.start). Until then such a job is in the state running, and the
+// last of attempted_by is the client that fetched it (River v0.51.1, riverpgxv5,
+// JobGetAvailable). That is the engine's id: the engine is the client's ID.
 func (e *Engine) takeUnfinished(ctx context.Context,
 	take func(request int64, kind string, args json.RawMessage) bool) error {
 	rows, err := e.pool.Query(ctx, `

@@ -18,8 +18,8 @@ type EventMapping struct {
 	// "ec2.amazonaws.com", "RunInstances".
 	Source, Name string
 	// At are the paths in the record at which it names the objects, such as
-	// "responseElements.instancesSet.instanceId"; see package events for what a path may
-	// say. Without one the record does not name them: the table is listed.
+	// "responseElements.instancesSet.instanceId"; see package iasql/internal/aws/events for
+	// what a path may say. Without one the record does not name them: the table is listed.
 	At []string
 	// Column is the column that has what is found there: "" is the table's identity, or
 	// the first column of it where it has several. Where what is found is an ARN and the

@@ -24,6 +24,14 @@ var core = []string{"internal/auditlog", "internal/console", "internal/decide", 
 	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/sync",
 	"internal/tracing"}
 
+// besides are the other folders of internal, each with the reason why it may know AWS.
+var besides = map[string]string{
+	"internal/aws":    "all that is AWS's, but for its modules",
+	"internal/doctor": "one report about an AWS account and the database",
+	"internal/devenv": "starts the AWS emulator, and PostgreSQL",
+	"internal/test":   "what tests use",
+}
+
 // words are AWS's, in names and texts; comments may give it as an example.
 var words = regexp.MustCompile(
 	`(?i)aws|amazon|cloudtrail|cloudformation|cloudcontrol|(^|[^a-z])(arns?|vpcs?|ec2|s3|iam|sqs|lambda)([^a-z]|$)`)
@@ -64,6 +72,30 @@ func TestImports(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFolders: every folder of internal is a part of the core, or has a reason to know AWS.
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	folders, err := filepath.Glob(filepath.Join(root, "internal/*"))
+	if err != nil || len(folders) < len(core) {
+		t.Fatalf("%d folders: %v", len(folders), err)
+	}
+	for _, folder := range folders {
+		name := strings.TrimPrefix(folder, root+"/")
+		reason, known := besides[name]
+		switch inCore := slices.Contains(core, name); {
+		case inCore && known:
+			t.Errorf("%s is a part of the core, and yet may know AWS: %s", name, reason)
+		case !inCore && !known:
+			t.Errorf("%s is not listed: what is AWS's lies under internal/aws", name)
+		}
+	}
+	for name := range besides {
+		if !slices.Contains(folders, filepath.Join(root, name)) {
+			t.Errorf("%s is listed, and is not there", name)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"iasql/internal/aws"
-	"iasql/internal/events"
+	"iasql/internal/aws/events"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/test/likeness"

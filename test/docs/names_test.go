@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 )
 
 var update = flag.Bool("update", false, "write the table of names in docs/every-type.md")
@@ -39,7 +39,7 @@ func TestNamesThatPeopleKnow(t *testing.T) {
 	switch {
 	case want == string(text):
 	case !*update:
-		t.Errorf("%s has other names than internal/cfn/names.txt: go test ./test/docs -run TestNamesThatPeopleKnow "+
+		t.Errorf("%s has other names than internal/aws/cfn/names.txt: go test ./test/docs -run TestNamesThatPeopleKnow "+
 			"-args -update", page)
 	default:
 		// #nosec G306 -- a page for everybody to read

@@ -30,11 +30,12 @@ var documented = []struct {
 	{modules.Dependency, `
 		apigateway:ConflictException iam:DeleteConflict lambda_:ResourceConflictException lambda_:PreconditionFailedException
 		kms:DisabledException kms:KMSInvalidStateException s3:KMS.DisabledException s3:KMS.KMSInvalidStateException s3:BucketNotEmpty s3:ConditionalRequestConflict s3:InvalidBucketState
-		s3:InvalidObjectState s3:PreconditionFailed s3:412`},
+		s3:InvalidObjectState s3:InvalidTargetBucketForLogging s3:PreconditionFailed s3:412`},
 	{modules.Throttled, `lambda_:TooManyRequestsException`},
 	{modules.Quota, `events:LimitExceededException kms:LimitExceededException logs:LimitExceededException`},
 	{modules.Denied, `
-		lambda_:AccessDeniedException logs:AccessDeniedException s3:403 s3:AccessDenied secretsmanager:AccessDeniedException`},
+		lambda_:AccessDeniedException logs:AccessDeniedException s3:403 s3:AccessDenied s3:CrossLocationLoggingProhibitted
+		secretsmanager:AccessDeniedException`},
 	{modules.Transient, `s3:InternalError`},
 	{modules.Invalid, `
 		apigateway:BadRequestException apigateway:SerializationException apigateway:ValidationException
@@ -49,7 +50,7 @@ var documented = []struct {
 		s3:IllegalLocationConstraintException s3:IllegalVersioningConfigurationException s3:InvalidArgument s3:InvalidBucketName
 		s3:InvalidBucketOwnerAWSAccountID s3:InvalidDigest s3:InvalidEncryptionAlgorithmError s3:InvalidLocationConstraint s3:InvalidPart
 		s3:InvalidPartNumber s3:InvalidPartOrder s3:InvalidRange s3:InvalidRequest s3:InvalidS3DestinationBucket s3:InvalidStorageClass
-		s3:InvalidTag s3:InvalidTargetBucketForLogging s3:MalformedACLError s3:MalformedPolicy s3:MalformedXML
+		s3:InvalidTag s3:MalformedACLError s3:MalformedPolicy s3:MalformedXML
 		s3:MethodNotAllowed s3:MissingSecurityHeader s3:NotImplemented s3:UnexpectedContent
 		secretsmanager:InvalidRequestException secretsmanager:ValidationException
 		sns:BatchEntryIdsNotDistinct sns:BatchRequestTooLong sns:InvalidBatchEntryId sns:InvalidParameter sns:ParameterValueInvalid
@@ -82,12 +83,11 @@ var present = []struct{ code, message, why string }{
 		"of event source mappings, which no module has"},
 	{"logs:InvalidParameterException", "The given bucket does not exist", "of deliveries, which no module has"},
 	{"s3:InvalidPart", "", "of uploads in parts, which no module makes"},
-	{"s3:InvalidTargetBucketForLogging", "", "of PutBucketLogging, which no module calls"},
+	{"s3:InvalidTargetBucketForLogging", "", "the bucket that another one logs to may be there later"},
 }
 
 // outside are errors that no reader or change of ours can meet, and why.
 var outside = map[string]string{
-	"s3:CrossLocationLoggingProhibitted":              "of PutBucketLogging, which no module calls",
 	"sqs:AWS.SimpleQueueService.PurgeQueueInProgress": "of PurgeQueue, which no module calls",
 }
 

@@ -95,7 +95,7 @@ type operation struct {
 func (o operation) String() string { return o.service.name + ":" + o.name }
 
 // calls is the file that names the operations that the modules call.
-const calls = "../../internal/permissions/operations.json"
+const calls = "../../internal/aws/permissions/operations.json"
 
 // operations returns the operations that modules call.
 func operations(t *testing.T) []operation {

@@ -173,6 +173,7 @@ var demos = [][]string{
 
 // What the documentation says works in the demo as it is.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	followed := map[string]bool{}
 	for _, pages := range demos {
 		d := startDemo(t)
@@ -206,6 +207,7 @@ func read(t *testing.T, page string) string {
 
 // The pages of the modules, one after the other in one demo.
 func TestModules(t *testing.T) {
+	t.Parallel()
 	pages, err := filepath.Glob("../../docs/modules/*.md")
 	if err != nil || len(pages) == 0 {
 		t.Fatal(pages, err)

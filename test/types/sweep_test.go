@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awstypes"
 	"iasql/internal/test/cloudcontrol"

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/aws/facts"
-	"iasql/internal/cfn"
 	"iasql/internal/modules"
 )
 

@@ -229,7 +229,7 @@ func hasWhole(table *modules.Table) bool {
 
 // Every call that a module makes and that may change something touches one of its tables.
 func TestCallsTouch(t *testing.T) {
-	raw, err := os.ReadFile("../../permissions/operations.json")
+	raw, err := os.ReadFile("../../aws/permissions/operations.json")
 	if err != nil {
 		t.Fatal(err)
 	}

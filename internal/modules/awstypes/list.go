@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol"
 
 	"iasql/internal/aws"
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 )
 

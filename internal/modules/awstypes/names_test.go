@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"iasql/internal/aws"
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/test/cloudcontrol"

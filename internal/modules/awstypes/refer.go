@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 	"iasql/internal/test/cloudcontrol"
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudcontrol/types"
 
 	"iasql/internal/aws"
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 )
 

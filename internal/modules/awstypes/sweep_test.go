@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"iasql/internal/aws"
-	"iasql/internal/cfn"
+	"iasql/internal/aws/cfn"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/cloudcontrol"

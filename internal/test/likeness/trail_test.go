@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"iasql/internal/aws"
-	"iasql/internal/events"
+	"iasql/internal/aws/events"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/test/likeness"

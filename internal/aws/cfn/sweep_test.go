@@ -11,7 +11,7 @@ import (
 
 // published is where the schemas are that AWS has published; tests that need them are
 // skipped where it is not there.
-const published = "../../../shared/cfn-schemas/all.jsonl.gz"
+const published = "../../../../shared/cfn-schemas/all.jsonl.gz"
 
 // eachPublished calls f with every published schema.
 func eachPublished(t testing.TB, f func(text []byte)) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode"
 
-	"iasql/internal/events"
+	"iasql/internal/aws/events"
 )
 
 // What looks like a secret in what a caller calls himself and his tool is left out; what does

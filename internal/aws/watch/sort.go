@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"iasql/internal/aws"
-	"iasql/internal/events"
+	"iasql/internal/aws/events"
 	"iasql/internal/modules"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"iasql/internal/events"
+	"iasql/internal/aws/events"
 )
 
 // files are what a trail has delivered.

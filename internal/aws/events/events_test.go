@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"iasql/internal/events"
+	"iasql/internal/aws/events"
 	"iasql/internal/modules"
 )
 

@@ -60,7 +60,7 @@ func Policy(modules []string, o Options) (Document, error) {
 		list, known := operations[module]
 		if !known {
 			return Document{}, fmt.Errorf(
-				"nothing is known of the calls of module %s: go generate ./internal/permissions", module)
+				"nothing is known of the calls of module %s: go generate ./internal/aws/permissions", module)
 		}
 		reads, writes := map[string]bool{}, map[string]bool{}
 		for _, operation := range list {
