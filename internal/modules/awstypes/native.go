@@ -6,6 +6,8 @@ var natives = map[string]string{
 	"AWS::ApiGatewayV2::Api":                    "api",
 	"AWS::AppSync::GraphQLApi":                  "graphql_api",
 	"AWS::AutoScaling::AutoScalingGroup":        "auto_scaling_group",
+	"AWS::AutoScaling::LifecycleHook":           "auto_scaling_group",
+	"AWS::AutoScaling::WarmPool":                "auto_scaling_group",
 	"AWS::CertificateManager::Certificate":      "certificate",
 	"AWS::CloudFront::Distribution":             "distribution",
 	"AWS::CloudFront::OriginAccessControl":      "origin_access_control",
