@@ -19,7 +19,7 @@ var natives = map[string]string{
 	"AWS::DynamoDB::Table":                      "dynamo_table",
 	"AWS::EC2::DHCPOptions":                     "dhcp_options",
 	"AWS::EC2::EIP":                             "elastic_ip",
-	"AWS::EC2::EIPAssociation":                  "elastic_ip",
+	"AWS::EC2::EIPAssociation":                  "elastic_ip_association",
 	"AWS::EC2::Instance":                        "instance",
 	"AWS::EC2::InternetGateway":                 "internet_gateway",
 	"AWS::EC2::KeyPair":                         "key_pair",
