@@ -40,7 +40,7 @@ func newAddressAssociation(c *aws.Clients) *declare.Resource {
 			declare.Ref("instance_id", "InstanceId", "instance", "instance_id",
 				"The instance that has it, which must have one network interface. NULL where network_interface_id says "+
 					"it, and of an interface that no instance has.").
-				OptionalComputed().Part(modules.PartAlong, ""),
+				OptionalComputed().Part(modules.PartFirst, ""),
 			declare.Text("network_interface_id", "NetworkInterfaceId",
 				"The network interface that has it; the instance's if left out.").OptionalComputed(),
 			declare.Text("private_ip_address", "PrivateIpAddress",
