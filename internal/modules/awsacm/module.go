@@ -28,7 +28,7 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_acm",
-		Version:      4,
+		Version:      5,
 		Doc:          "TLS certificates (Certificate Manager, ACM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newCertificate(c)},
