@@ -77,8 +77,9 @@ func sameValidationDomains(a, b string) bool {
 // which AWS told them.
 func ofItsDomains(_ context.Context, s *declare.Step, in *acm.RequestCertificateInput) error {
 	names := append(s.Want["subject_alternative_names"].Strings(), s.Want["domain_name"].String())
-	in.DomainValidationOptions = slices.DeleteFunc(in.DomainValidationOptions, func(o acmtypes.DomainValidationOption) bool {
+	another := func(o acmtypes.DomainValidationOption) bool {
 		return !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, *o.DomainName) })
-	})
+	}
+	in.DomainValidationOptions = slices.DeleteFunc(in.DomainValidationOptions, another)
 	return nil
 }

@@ -42,9 +42,9 @@ func newAddressAssociation(c *aws.Clients) *declare.Resource {
 					"it, and of an interface that no instance has.").
 				OptionalComputed().Part(modules.PartFirst, ""),
 			declare.Text("network_interface_id", "NetworkInterfaceId",
-				"The network interface that has it; the instance's if left out.").OptionalComputed(),
+				"The network interface that has it. NULL: the first one of instance_id.").OptionalComputed(),
 			declare.Text("private_ip_address", "PrivateIpAddress",
-				"The private address of the interface that stands behind it; the first if left out.").
+				"The private address of the interface that stands behind it. NULL: the first one.").
 				OptionalComputed(),
 			declare.Text("association_id", "AssociationId",
 				"The association's id, such as eipassoc-0a1b2c3d; another after every change.").Computed().Key(),
@@ -73,8 +73,11 @@ func newAddressAssociation(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).AssociateAddress, declare.Failed(notYet),
 			declare.Edit(func(ctx context.Context, s *declare.Step, in *ec2.AssociateAddressInput) error {
 				in.AllowReassociation = awssdk.Bool(true)
-				if in.InstanceId == nil && in.NetworkInterfaceId == nil { // it gets another private address
-					in.NetworkInterfaceId = s.Have["network_interface_id"].Ptr()
+				if in.InstanceId == nil { // which says more than an interface that it may no longer have
+					in.InstanceId = s.Want["instance_id"].Ptr()
+				}
+				if in.InstanceId == nil && in.NetworkInterfaceId == nil { // another private address
+					in.NetworkInterfaceId = s.Want["network_interface_id"].Ptr()
 				}
 				return oneOfBoth(ctx, s, in)
 			})))},
@@ -115,22 +118,35 @@ func notYet(_ context.Context, _ *declare.Step, err error) error {
 // usersOwn leaves out the associations of services, which are with network interfaces that the services have made:
 // requester-managed ones (page NetworkInterface; Amazon EC2 User Guide, "Requester-managed network interfaces"). An
 // instance is always the user's.
+//
+// What follows from the instance is not said of an association: that it is with the first interface, and with the first
+// private address. A record that names the instance alone would else hold on to the interface of the instance that had
+// the address before. The table elastic_ip shows the interface.
 func usersOwn(ctx context.Context, s *declare.Step, addresses []*ec2types.Address, rows []modules.Row) error {
 	var ids []string
 	for _, a := range addresses {
-		if a.InstanceId == nil && a.NetworkInterfaceId != nil {
+		if a.NetworkInterfaceId != nil {
 			ids = append(ids, *a.NetworkInterfaceId)
 		}
 	}
-	own := map[string]bool{}
+	found := map[string]ec2types.NetworkInterface{}
 	if err := interfaces(ctx, s, ids, func(n ec2types.NetworkInterface) {
-		own[awssdk.ToString(n.NetworkInterfaceId)] = !awssdk.ToBool(n.RequesterManaged)
+		found[awssdk.ToString(n.NetworkInterfaceId)] = n
 	}); err != nil {
 		return err
 	}
 	for i, a := range addresses {
-		if a.InstanceId == nil && !own[awssdk.ToString(a.NetworkInterfaceId)] {
+		n, known := found[awssdk.ToString(a.NetworkInterfaceId)]
+		instance := awssdk.ToString(a.InstanceId) != ""
+		if !instance && (!known || awssdk.ToBool(n.RequesterManaged)) {
 			rows[i] = nil
+			continue
+		}
+		if instance && (n.Attachment == nil || awssdk.ToInt32(n.Attachment.DeviceIndex) == 0) {
+			delete(rows[i], "network_interface_id")
+		}
+		if n.PrivateIpAddress == nil || awssdk.ToString(n.PrivateIpAddress) == awssdk.ToString(a.PrivateIpAddress) {
+			delete(rows[i], "private_ip_address")
 		}
 	}
 	return nil

@@ -38,16 +38,18 @@ func TestAddressAssociationLifecycle(t *testing.T) {
 		Changes: map[string][]modules.Value{"instance_id": {text(*launched.Instances[1].InstanceId)}},
 		// moto takes the first private address: TestAddressAssociationCalls
 		Elsewhere: []string{"network_interface_id", "private_ip_address"},
+		Unsaid:    []string{"network_interface_id", "private_ip_address"},
 	})
 	awstest.Lifecycle(t, awstest.Case{Resource: newAddressAssociation(c), Scope: east,
 		Want: modules.Row{"elastic_ip_id": text(*address.AllocationId),
 			"network_interface_id": text(*made[0].NetworkInterface.NetworkInterfaceId)},
 		Changes:   map[string][]modules.Value{"network_interface_id": {text(*made[1].NetworkInterface.NetworkInterfaceId)}},
-		Elsewhere: []string{"instance_id", "private_ip_address"},
+		Elsewhere: []string{"instance_id", "private_ip_address"}, Unsaid: []string{"private_ip_address"},
 	})
 }
 
 // What a service has associated is none of the table's. What a user has is: with an instance or with an interface.
+// What follows from the instance is not said.
 func TestAddressesOfServices(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -60,7 +62,8 @@ func TestAddressesOfServices(t *testing.T) {
 		switch form["Action"] {
 		case "DescribeAddresses":
 			return 200, `<DescribeAddressesResponse><addressesSet>` +
-				item("instance", "<instanceId>i-1</instanceId>", "") + item("user", "", "") + item("nat", "", "") +
+				item("first", "<instanceId>i-1</instanceId>", "") + item("second", "<instanceId>i-1</instanceId>", "") +
+				item("user", "", "") + item("nat", "", "") +
 				item("other", "", "") + item("alb", "", "<serviceManaged>alb</serviceManaged>") +
 				`<item><allocationId>eipalloc-free</allocationId></item></addressesSet></DescribeAddressesResponse>`
 		case "DescribeNetworkInterfaces":
@@ -70,7 +73,9 @@ func TestAddressesOfServices(t *testing.T) {
 				}
 			}
 			return 200, `<DescribeNetworkInterfacesResponse><networkInterfaceSet>` +
-				`<item><networkInterfaceId>eni-user</networkInterfaceId><requesterManaged>false</requesterManaged></item>` +
+				`<item><networkInterfaceId>eni-user</networkInterfaceId><requesterManaged>false</requesterManaged><privateIpAddress>10.0.0.7</privateIpAddress></item>` +
+				`<item><networkInterfaceId>eni-first</networkInterfaceId><privateIpAddress>10.0.0.1</privateIpAddress><attachment><instanceId>i-1</instanceId><deviceIndex>0</deviceIndex></attachment></item>` +
+				`<item><networkInterfaceId>eni-second</networkInterfaceId><privateIpAddress>10.0.0.7</privateIpAddress><attachment><instanceId>i-1</instanceId><deviceIndex>1</deviceIndex></attachment></item>` +
 				`<item><networkInterfaceId>eni-nat</networkInterfaceId><requesterManaged>true</requesterManaged></item>` +
 				`</networkInterfaceSet></DescribeNetworkInterfacesResponse>` // eni-other is another account's
 		}
@@ -80,18 +85,19 @@ func TestAddressesOfServices(t *testing.T) {
 	var got []string
 	err := awstest.List(t.Context(), newAddressAssociation(client), east, func(rows []modules.Row) error {
 		for _, row := range rows {
-			got = append(got, row["elastic_ip_id"].String()+" "+row["network_interface_id"].String())
+			got = append(got, strings.TrimSpace(row["elastic_ip_id"].String()+" "+row["network_interface_id"].String()+" "+
+				row["private_ip_address"].String()))
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "eipalloc-instance eni-instance,eipalloc-user eni-user"; strings.Join(got, ",") != want {
+	if want := "eipalloc-first,eipalloc-second eni-second 10.0.0.1,eipalloc-user eni-user 10.0.0.1"; strings.Join(got, ",") != want {
 		t.Errorf("listed %s, want %s", strings.Join(got, ","), want)
 	}
-	if len(asked) != 3 {
-		t.Errorf("asked about the interfaces %s, want those of user, nat and other, in one call", asked)
+	if len(asked) != 5 {
+		t.Errorf("asked about the interfaces %s, want those of first, second, user, nat and other, in one call", asked)
 	}
 }
 
@@ -102,6 +108,9 @@ func TestAddressAssociationCalls(t *testing.T) {
 	refuse := false
 	c := fake(t, func(form map[string]string) (int, string) {
 		if form["Action"] == "DescribeNetworkInterfaces" {
+			if form["Filter.1.Value.1"] != "eni-1" {
+				return 200, `<DescribeNetworkInterfacesResponse><networkInterfaceSet/></DescribeNetworkInterfacesResponse>`
+			}
 			return 200, `<DescribeNetworkInterfacesResponse><networkInterfaceSet><item><networkInterfaceId>eni-1</networkInterfaceId>` +
 				`<attachment><instanceId>i-1</instanceId></attachment></item></networkInterfaceSet></DescribeNetworkInterfacesResponse>`
 		}
@@ -132,8 +141,9 @@ func TestAddressAssociationCalls(t *testing.T) {
 		members    []string
 	}{
 		{"instance_id", "i-2", []string{"eipalloc-1", "i-2", "", "", "true"}},
-		{"network_interface_id", "eni-2", []string{"eipalloc-1", "", "eni-2", "", "true"}},
-		{"private_ip_address", "10.0.0.8", []string{"eipalloc-1", "", "eni-1", "10.0.0.8", "true"}},
+		{"network_interface_id", "eni-1", []string{"eipalloc-1", "", "eni-1", "", "true"}},
+		{"network_interface_id", "eni-2", []string{"eipalloc-1", "i-1", "", "", "true"}}, // not the instance's
+		{"private_ip_address", "10.0.0.8", []string{"eipalloc-1", "i-1", "", "10.0.0.8", "true"}},
 	} {
 		to := have.Clone()
 		to[c.column] = text(c.to)
