@@ -1,4 +1,4 @@
--- A web server with a key, a firewall, a role and a volume of its own, in one transaction.
+-- A web server with a key, a firewall, a role, a volume and an address of its own, in one transaction.
 BEGIN;
 INSERT INTO key_pair (name, public_key) VALUES ('example', 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPcXVGCQmBKFHkGfbkPlmdPXo0rTAd6hhsbYuMLF+uI8 someone');
 INSERT INTO security_group (group_name, description) VALUES ('example-web', 'Web servers');
@@ -13,6 +13,9 @@ SELECT i.id, g.id FROM instance i, security_group g WHERE i.tags ->> 'Name' = 'e
 INSERT INTO general_purpose_volume (availability_zone, size, tags) VALUES ('us-east-1a', 20, '{"Name": "example-data"}');
 INSERT INTO instance_block_device_mapping (instance_id, volume_id, device_name)
 SELECT i.id, v.id, '/dev/sdf' FROM instance i, general_purpose_volume v WHERE i.tags ->> 'Name' = 'example' AND v.tags ->> 'Name' = 'example-data';
+INSERT INTO elastic_ip (tags) VALUES ('{"Name": "example"}');
+INSERT INTO elastic_ip_association (elastic_ip_id, instance_id)
+SELECT e.id, i.id FROM elastic_ip e, instance i WHERE e.tags ->> 'Name' = 'example' AND i.tags ->> 'Name' = 'example';
 COMMIT;
 SELECT iasql_wait_for_all(120);
 SELECT i.state, i.status, i.role_name, i.private_ip_address IS NOT NULL AS has_address, m.device_name, v.state AS volume, m.delete_on_termination
@@ -30,6 +33,7 @@ SELECT instance_type, state FROM instance WHERE tags ->> 'Name' = 'example';
 -- And away: its volumes go with it.
 BEGIN;
 DELETE FROM instance WHERE tags ->> 'Name' = 'example';
+DELETE FROM elastic_ip WHERE tags ->> 'Name' = 'example';
 DELETE FROM security_group WHERE group_name = 'example-web';
 DELETE FROM iam_role WHERE role_name = 'example-server';
 DELETE FROM key_pair WHERE name = 'example';

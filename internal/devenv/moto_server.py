@@ -3,6 +3,9 @@
 # For every request, and under one lock, moto_server 5 lists the folder of its services, and matches the host against
 # the patterns of each of them. That takes more processor time than the answer itself. Here both are done once. What
 # moto answers is the same. A version of moto without these functions runs as it is.
+#
+# One answer is corrected: the network interface of a NAT gateway is requester-managed (Amazon EC2 User Guide,
+# "Requester-managed network interfaces"). moto's cannot be told from one that a user has made.
 import functools
 import runpy
 import sys
@@ -18,6 +21,21 @@ try:
     DomainDispatcherApplication.get_backend_for_host = functools.lru_cache(maxsize=4096)(
         DomainDispatcherApplication.get_backend_for_host
     )
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from moto.ec2.models.nat_gateways import NatGateway
+
+    make_gateway = NatGateway.__init__
+
+    @functools.wraps(make_gateway)
+    def make_with_interface(gateway, *args, **kwargs):
+        make_gateway(gateway, *args, **kwargs)
+        gateway._eni.requester_managed = True
+        gateway._eni.interface_type = "nat_gateway"
+
+    NatGateway.__init__ = make_with_interface
 except (ImportError, AttributeError):
     pass
 

@@ -1,4 +1,4 @@
--- Checked against the tables' descriptions, and not run by a test. The first example of ten pages of Terraform's documentation, with all its arguments and with values of our own
+-- A test runs each of them (TestTerraformExamplesRun). The first example of ten pages of Terraform's documentation, with all its arguments and with values of our own
 -- (terraform.csv says which column is which argument). A comment names the resource. What follows it is one transaction.
 -- They take aws_ec2, aws_elb, aws_rds, aws_s3, aws_lambda and aws_dynamo. Names of buckets are unique in the world.
 

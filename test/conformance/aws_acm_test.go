@@ -20,6 +20,7 @@ var awsACM = Module{
 			"certificate_transparency_logging_preference by SQL":     "moto: there is no UpdateCertificateOptions",
 			"certificate_transparency_logging_preference by the CLI": "moto: there is no UpdateCertificateOptions",
 			"validation_method replaced":                             "moto: RequestCertificate does not keep ValidationMethod",
+			"validation_domains replaced":                            "moto: RequestCertificate does not keep DomainValidationOptions",
 			"key_algorithm replaced":                                 "moto: RequestCertificate does not keep KeyAlgorithm",
 		},
 	}},

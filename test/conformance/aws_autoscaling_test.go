@@ -76,12 +76,18 @@ var awsAutoScaling = Module{
 					`autoscaling describe-auto-scaling-groups --auto-scaling-group-names $id --query AutoScalingGroups[0].TargetGroupARNs[0]`, "$target_1",
 					run(`autoscaling attach-load-balancer-target-groups --auto-scaling-group-name $id --target-group-arns $target_2`), `'{$target_1,$target_2}'`,
 				},
+				groupSetting("warm_pool", `'{"MinSize": 1}'`, "WarmPoolConfiguration.MinSize", "", `'{"MinSize": 2, "PoolState": "Running"}'`).
+					by(`autoscaling put-warm-pool --auto-scaling-group-name $id --min-size 2 --pool-state Running`, "1"),
+				// of the tag that is set together with it
+				groupSetting("tags_not_propagated", `'{by}'`, "Tags[0].PropagateAtLaunch", "", `NULL`).
+					by(`autoscaling create-or-update-tags --tags ResourceId=$id,ResourceType=auto-scaling-group,Key=by,Value=cli,PropagateAtLaunch=true`, "false"),
 				tags(`autoscaling describe-auto-scaling-groups --auto-scaling-group-names $id --query AutoScalingGroups[0].Tags[].{Key:Key,Value:Value}`,
 					`autoscaling create-or-update-tags --tags ResourceId=$id,ResourceType=auto-scaling-group,Key=by,Value=cli,PropagateAtLaunch=true`),
 			},
 			Replace: Replace{Column: "auto_scaling_group_name", SQL: `'group-other'`, ID: "group-other"},
 			Skip: both(unkept("moto: it does not keep them", "traffic_sources", "enabled_metrics"),
-				unkept("moto: no PutNotificationConfiguration", "notification_configurations"), unkept("moto: UpdateAutoScalingGroup does not keep it", "default_cooldown",
+				unkept("moto: no PutNotificationConfiguration", "notification_configurations"),
+				unkept("moto: hooks get a role and a target of its own", "lifecycle_hooks"), unkept("moto: UpdateAutoScalingGroup does not keep it", "default_cooldown",
 					"default_instance_warmup", "max_instance_lifetime", "capacity_rebalance", "termination_policies",
 					"instance_maintenance_policy", "placement_group", "service_linked_role_arn", "deletion_protection",
 					"desired_capacity_type"),
@@ -119,6 +125,12 @@ func groupSetting(column, sql, member, option, then string) Change {
 	case strings.HasPrefix(sql, "(SELECT"):
 		c.Want = sql[strings.Index(sql, "= '")+3 : len(sql)-2]
 	}
+	return c
+}
+
+// by has the CLI make the change by another command. See prints want after SQL has made its own.
+func (c Change) by(command, want string) Change {
+	c.CLI, c.Want = run(command), want
 	return c
 }
 

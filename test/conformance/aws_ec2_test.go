@@ -23,12 +23,21 @@ var awsEC2 = Module{
 		`SELECT iasql_wait_for_all(30)`,
 		`INSERT INTO general_purpose_volume (availability_zone, tags) SELECT availability_zone, jsonb_build_object('for', name)
 			FROM instance, unnest('{sql,cli,adopted,tracked,apart,other}'::text[]) name WHERE tags ->> 'Name' = 'home'`,
+		`INSERT INTO elastic_ip (tags) SELECT jsonb_build_object('for', name) FROM unnest('{sql,cli,adopted,tracked,other,
+			i-sql,i-cli,i-adopted,i-tracked,i-other}'::text[]) name`,
+		// each has one address
+		`INSERT INTO instance (ami, instance_type, tags) SELECT '` + image + `', 't3.micro', jsonb_build_object('Name', 'for-' || name)
+			FROM unnest('{sql,cli,adopted,tracked,other}'::text[]) name`,
 	},
 	Vars: map[string]string{
 		"home":       `SELECT instance_id FROM instance WHERE tags ->> 'Name' = 'home'`,
 		"other_home": `SELECT instance_id FROM instance WHERE tags ->> 'Name' = 'other-home'`,
 		"copied":     `SELECT volume_id FROM general_purpose_volume WHERE tags ->> 'for' = 'other'`,
 		"snapshot":   `ec2 create-snapshot --volume-id $copied --query SnapshotId`,
+		"a_subnet":   `SELECT subnet_id FROM subnet WHERE default_for_az AND availability_zone = 'us-east-1a'`,
+		"interface":  `ec2 create-network-interface --subnet-id $a_subnet --query NetworkInterface.NetworkInterfaceId`,
+		"another":    `ec2 create-network-interface --subnet-id $a_subnet --query NetworkInterface.NetworkInterfaceId`,
+		"third":      `ec2 create-network-interface --subnet-id $a_subnet --query NetworkInterface.NetworkInterfaceId`,
 	},
 	Tables: []Table{
 		{
@@ -229,6 +238,45 @@ var awsEC2 = Module{
 					See: `elbv2 describe-target-health --target-group-arn $id --query TargetHealthDescriptions[].Target.Id|[0]`, Want: `$other_home`,
 				}},
 			}},
+		},
+		{
+			Name: "elastic_ip_association", ID: `SELECT allocation_id FROM elastic_ip WHERE tags ->> 'for' = '$n'`,
+			Find: `elastic_ip_id = (SELECT id FROM elastic_ip WHERE allocation_id = '$id')`,
+			Insert: `(elastic_ip_id, instance_id) SELECT e.id, i.id FROM elastic_ip e, instance i
+				WHERE e.allocation_id = '$id' AND i.tags ->> 'Name' = 'for-$n'`,
+			See: `ec2 describe-addresses --allocation-ids $id --query Addresses[?AssociationId]`,
+			Create: []string{
+				`instance_for := ec2 describe-instances --filters Name=tag:Name,Values=for-$n --query Reservations[0].Instances[0].InstanceId`,
+				`ec2 associate-address --allocation-id $id --instance-id $instance_for`,
+			},
+			Delete: run(`ec2 disassociate-address --association-id $association_id`),
+			Change: []Change{{
+				"instance_id", `(SELECT id FROM instance WHERE tags ->> 'Name' = 'other-home')`,
+				`ec2 describe-addresses --allocation-ids $id --query Addresses[0].InstanceId`, `$other_home`,
+				run(`ec2 associate-address --allocation-id $id --instance-id $home --allow-reassociation`),
+				`(SELECT id FROM instance WHERE tags ->> 'Name' = 'home')`,
+			}},
+			Replace: Replace{Column: "elastic_ip_id", SQL: `(SELECT id FROM elastic_ip WHERE tags ->> 'for' = 'other')`,
+				ID: `SELECT allocation_id FROM elastic_ip WHERE tags ->> 'for' = 'other'`},
+			Skip: both(unkept("moto: an address of an interface does not tell whose instance that is", "network_interface_id"),
+				unkept("moto: it takes the first private address", "private_ip_address")),
+		},
+		{
+			Name: "elastic_ip_association", Kind: "of an interface", ID: `SELECT allocation_id FROM elastic_ip WHERE tags ->> 'for' = 'i-$n'`,
+			Find:   `elastic_ip_id = (SELECT id FROM elastic_ip WHERE allocation_id = '$id')`,
+			Insert: `(elastic_ip_id, network_interface_id) SELECT id, '$interface' FROM elastic_ip WHERE allocation_id = '$id'`,
+			See:    `ec2 describe-addresses --allocation-ids $id --query Addresses[?AssociationId]`,
+			Create: run(`ec2 associate-address --allocation-id $id --network-interface-id $interface`),
+			Delete: run(`ec2 disassociate-address --association-id $association_id`),
+			Change: []Change{{
+				"network_interface_id", `'$another'`,
+				`ec2 describe-addresses --allocation-ids $id --query Addresses[0].NetworkInterfaceId`, `$another`,
+				run(`ec2 associate-address --allocation-id $id --network-interface-id $third --allow-reassociation`), `'$third'`,
+			}},
+			Replace: Replace{Column: "elastic_ip_id", SQL: `(SELECT id FROM elastic_ip WHERE tags ->> 'for' = 'i-other')`,
+				ID: `SELECT allocation_id FROM elastic_ip WHERE tags ->> 'for' = 'i-other'`},
+			Skip: both(unkept("aws: an interface that no instance has tells of none", "instance_id"),
+				unkept("moto: it takes the first private address", "private_ip_address")),
 		},
 	},
 }

@@ -117,8 +117,8 @@ var awsELB = Module{
 					See: `elbv2 describe-load-balancers --load-balancer-arns $id --query LoadBalancers[0].Scheme`},
 			},
 			Skip: both(map[string]string{"customer_owned_ipv4_pool replaced": "moto: CreateLoadBalancer does not keep " +
-				"CustomerOwnedIpv4Pool"}, unkept("moto: it keeps neither", "ipv4_ipam_pool_id",
-				"enforce_security_group_inbound_rules_on_private_link_traffic"),
+				"CustomerOwnedIpv4Pool"}, unkept("moto: it keeps none of them", "ipv4_ipam_pool_id",
+				"enforce_security_group_inbound_rules_on_private_link_traffic", "allocation_ids", "private_ipv4_addresses"),
 				unkept("moto: no ModifyCapacityReservation", "minimum_load_balancer_capacity")),
 			Apart: []Apart{{
 				With: `attributes = NULL`,

@@ -29,6 +29,7 @@ var types = map[string][]string{
 	"eks_cluster":                   {"AWS::EKS::Cluster"},
 	"eks_node_group":                {"AWS::EKS::Nodegroup"},
 	"elastic_ip":                    {"AWS::EC2::EIP"},
+	"elastic_ip_association":        {"AWS::EC2::EIPAssociation"},
 	"endpoint_gateway":              {"AWS::EC2::VPCEndpoint"},
 	"endpoint_interface":            {"AWS::EC2::VPCEndpoint"},
 	"event_bus":                     {"AWS::Events::EventBus"},

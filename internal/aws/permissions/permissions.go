@@ -245,6 +245,7 @@ var besides = map[string][]string{
 	"appsync:UpdateGraphqlApi": {"iam:CreateServiceLinkedRole", "iam:PassRole"},
 	"autoscaling:CreateAutoScalingGroup": {"autoscaling:CreateOrUpdateTags", "ec2:RunInstances",
 		"iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"autoscaling:PutLifecycleHook":          {"iam:PassRole"},
 	"autoscaling:UpdateAutoScalingGroup":    {"ec2:RunInstances", "iam:PassRole"},
 	"cloudfront:CreateDistributionWithTags": {"s3:GetBucketAcl", "s3:PutBucketAcl"}, // of a bucket that it logs to
 	"cloudfront:UpdateDistribution":         {"s3:GetBucketAcl", "s3:PutBucketAcl"},

@@ -41,6 +41,7 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 				"How it is proven that the domains are one's own; DNS if left out. HTTP is for certificates that "+
 					"CloudFront requests.").
 				In("ValidationMethod").CreateOnly().OptionalComputed().OneOf("DNS", "EMAIL", "HTTP"),
+			validationDomainsColumn(),
 			declare.Text("key_algorithm", "KeyAlgorithm",
 				"The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().OptionalComputed().As(algorithm),
 			declare.Text("certificate_export", "Options.Export",
@@ -72,6 +73,7 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 				declare.Call((*acm.Client).ListTagsForCertificate)).Together("acm", "arn"),
 		},
 
+		Checks: []string{"validation_domains IS NULL OR validation_method = 'EMAIL'"},
 		Published: declare.Published{Type: "AWS::CertificateManager::Certificate", Since: 4,
 			Columns: map[string]string{"DomainValidationOptions": "dns_records"},
 			Docs: map[string]string{"CertificateAuthorityArn": "The ARN of the private certificate authority that issues " +
@@ -102,7 +104,8 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 			return nil
 		},
 		Create: declare.Call((*acm.Client).RequestCertificate,
-			declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns})),
+			declare.With(&acm.RequestCertificateInput{ValidationMethod: acmtypes.ValidationMethodDns}),
+			declare.Edit(ofItsDomains)),
 		Updates: []declare.Update{declare.Modify(declare.Call((*acm.Client).UpdateCertificateOptions),
 			"certificate_transparency_logging_preference")},
 		Delete: declare.Call((*acm.Client).DeleteCertificate),

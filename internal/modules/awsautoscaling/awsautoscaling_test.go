@@ -94,6 +94,7 @@ func TestGroupLifecycle(t *testing.T) {
 			"health_check_type": text("EC2"), "health_check_grace_period": modules.Int(0),
 			"default_cooldown": modules.Int(300), "new_instances_protected_from_scale_in": modules.Bool(false),
 			"capacity_rebalance": modules.Bool(false), "deletion_protection": text("none"), "tags": tags,
+			"lifecycle_hooks": document(t, `[{"LifecycleHookName":"start","LifecycleTransition":"autoscaling:EC2_INSTANCE_LAUNCHING","NotificationMetadata":"first","NotificationTargetARN":"arn:t","RoleARN":"arn:r"}]`),
 		},
 		Changes: map[string][]modules.Value{
 			"min_size":                  {modules.Int(1), modules.Int(0)},
@@ -121,10 +122,25 @@ func TestGroupLifecycle(t *testing.T) {
 				document(t, `[{"TopicARN":"arn:b","NotificationTypes":["terminate","launch"]}]`),
 				document(t, `[{"TopicARN":"arn:b","NotificationTypes":["launch","terminate"]},{"TopicARN":"arn:a","NotificationTypes":["launch"]}]`),
 				document(t, `[{"TopicARN":"arn:a","NotificationTypes":["launch","error"]}]`), modules.Null},
+			"lifecycle_hooks": {
+				// another is added, and the first loses its target
+				document(t, `[{"LifecycleHookName":"end","LifecycleTransition":"autoscaling:EC2_INSTANCE_TERMINATING","HeartbeatTimeout":60,"DefaultResult":"CONTINUE"},
+					{"LifecycleHookName":"start","LifecycleTransition":"autoscaling:EC2_INSTANCE_LAUNCHING","NotificationMetadata":"first","RoleARN":"arn:r"}]`),
+				// one goes back to what is usual, and the other is deleted
+				document(t, `[{"LifecycleHookName":"end","LifecycleTransition":"autoscaling:EC2_INSTANCE_TERMINATING"}]`),
+				modules.Null,
+				document(t, `[{"LifecycleHookName":"start","LifecycleTransition":"autoscaling:EC2_INSTANCE_LAUNCHING","NotificationMetadata":"first","RoleARN":"arn:r"}]`),
+				// what has no value that takes it away
+				document(t, `[{"LifecycleHookName":"start","LifecycleTransition":"autoscaling:EC2_INSTANCE_LAUNCHING"}]`)},
+			"warm_pool": {document(t, `{}`),
+				document(t, `{"PoolState":"Hibernated","MinSize":1,"MaxGroupPreparedCapacity":4,"InstanceReusePolicy":{"ReuseOnScaleIn":true}}`),
+				document(t, `{"MinSize":2}`), modules.Null},
 		},
-		// traffic_sources, enabled_metrics: the fake, as moto, does not have their calls.
-		Elsewhere: []string{"launch_configuration_name", "mixed_instances_policy", "traffic_sources", "enabled_metrics"},
-		Calls:     map[string]int{"target_group_arns": 2, "notification_configurations": 2, "tags": 2},
+		// traffic_sources, enabled_metrics: the fake, as moto, does not have their calls. TestPropagation has
+		// tags_not_propagated.
+		Elsewhere: []string{"launch_configuration_name", "mixed_instances_policy", "traffic_sources", "enabled_metrics",
+			"tags_not_propagated"},
+		Calls: map[string]int{"target_group_arns": 2, "notification_configurations": 2, "tags": 2, "lifecycle_hooks": 2},
 	})
 
 	r, scope := newGroup(newFake(t, map[string]*node{})), awstest.Scope("us-east-1")

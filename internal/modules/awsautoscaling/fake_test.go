@@ -61,7 +61,7 @@ func (n *node) setList(name string, list []*node) {
 		all.member("member").member(strconv.Itoa(i+1)).members,
 			all.member("member").member(strconv.Itoa(i+1)).text = one.members, one.text
 	}
-	n.members[name] = all
+	*n.member(name) = *all
 }
 
 func (n *node) xml(w *strings.Builder) {
@@ -100,11 +100,13 @@ type fakeGroups struct {
 	sync.Mutex
 	groups map[string]*node
 	told   map[string][]string // types of events, by group and topic
+	hooks  map[string]*node    // by group and name
 }
 
 func newFake(t *testing.T, groups map[string]*node) *aws.Clients {
 	t.Helper()
-	server := httptest.NewServer(&fakeGroups{groups: groups, told: map[string][]string{}})
+	server := httptest.NewServer(&fakeGroups{groups: groups, told: map[string][]string{},
+		hooks: map[string]*node{}})
 	t.Cleanup(server.Close)
 	return awstest.Fake(server.URL)
 }
@@ -125,6 +127,14 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case action == "DescribeAutoScalingGroups":
 		f.describe(in, answer)
+	case action == "DescribeLifecycleHooks":
+		var list []*node
+		for _, key := range slices.Sorted(maps.Keys(f.hooks)) {
+			if of, _, _ := strings.Cut(key, " "); of == name {
+				list = append(list, f.hooks[key])
+			}
+		}
+		answer.setList("LifecycleHooks", list)
 	case action == "DescribeNotificationConfigurations":
 		f.notifications(in, answer)
 	case action == "CreateOrUpdateTags" || action == "DeleteTags":
@@ -144,10 +154,30 @@ func (f *fakeGroups) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"DesiredCapacity": {in.get("MinSize")}, "TerminationPolicies.member.1": {"Default"},
 			"AutoScalingGroupARN": {"arn:aws:autoscaling:us-east-1:123456789012:autoScalingGroup:1:autoScalingGroupName/" + name}})
 		f.groups[name] = group
+		for _, hook := range in.list("LifecycleHookSpecificationList") {
+			f.putHook(name, hook)
+		}
+		delete(in.members, "LifecycleHookSpecificationList")
 		change(group, in)
 	case group == nil:
 		fail("ValidationError", "AutoScalingGroup name not found - AutoScalingGroup '"+name+"' not found")
 		return
+	case action == "PutLifecycleHook":
+		f.putHook(name, in)
+	case action == "DeleteLifecycleHook":
+		delete(f.hooks, name+" "+in.get("LifecycleHookName"))
+	case action == "PutWarmPool":
+		pool := group.member("WarmPoolConfiguration")
+		for _, member := range []string{"PoolState", "MinSize", "MaxGroupPreparedCapacity", "InstanceReusePolicy"} {
+			if to := in.members[member]; to != nil {
+				*pool.member(member) = *to
+			}
+		}
+		if pool.get("MaxGroupPreparedCapacity") == "-1" {
+			delete(pool.members, "MaxGroupPreparedCapacity")
+		}
+	case action == "DeleteWarmPool":
+		delete(group.members, "WarmPoolConfiguration")
 	case action == "PutNotificationConfiguration":
 		var types []string
 		for _, n := range in.list("NotificationTypes") {
@@ -190,6 +220,21 @@ func (f *fakeGroups) describe(in, answer *node) {
 	}
 	if first+1 < len(names) {
 		answer.member("NextToken").text = strconv.Itoa(first + 1)
+	}
+}
+
+// putHook makes a hook, or changes what is said of the one that there is (page PutLifecycleHook).
+func (f *fakeGroups) putHook(group string, in *node) {
+	key := group + " " + in.get("LifecycleHookName")
+	if f.hooks[key] == nil {
+		f.hooks[key] = parsed(url.Values{"AutoScalingGroupName": {group}, "HeartbeatTimeout": {"3600"},
+			"GlobalTimeout": {"172800"}, "DefaultResult": {"ABANDON"}})
+	}
+	for _, name := range []string{"LifecycleHookName", "LifecycleTransition", "HeartbeatTimeout", "DefaultResult",
+		"NotificationMetadata", "NotificationTargetARN", "RoleARN"} {
+		if to := in.members[name]; to != nil {
+			*f.hooks[key].member(name) = *to
+		}
 	}
 }
 

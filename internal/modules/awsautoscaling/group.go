@@ -26,8 +26,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		Name: "auto_scaling_group",
 		Doc: "Auto Scaling groups, which keep a number of instances running. Changes of what instances are made from " +
 			"are for those that are made later. " +
-			"A group with instances is not deleted: set min_size, max_size and desired_capacity to 0 first; the " +
-			"deletion waits until they are gone.",
+			"A group with instances is not deleted: set min_size, max_size and desired_capacity to 0 and warm_pool to " +
+			"NULL first; the deletion waits until they are gone.",
 		Service: declare.Service(autoscaling.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("auto_scaling_group_name", "AutoScalingGroupName",
@@ -100,24 +100,28 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"Which metrics of the group CloudWatch gets every minute, such as GroupDesiredCapacity. NULL: none.").
 				Unordered().EmptyIsNull().Since(3),
 			notificationsColumn(),
+			hooksColumn(),
+			warmPoolColumn(),
+			unpropagatedColumn(),
 			declare.ARN("arn", "AutoScalingGroupARN"),
 			declare.Text("status", "Status", "NULL, or Delete in progress.").Computed(),
 			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]",
 				"The node group of EKS that the group was made for by EKS itself.").Computed(),
 			declare.TagsBy("Tags", declare.Call((*autoscaling.Client).CreateOrUpdateTags,
-				declare.Edit(func(ctx context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
-					ofGroup(in.Tags, s.Have)
-					return asBefore(ctx, s, in.Tags)
+				declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
+					ofGroup(in.Tags, s.Have["auto_scaling_group_name"], notGiven(s))
+					return nil
 				})), declare.Call((*autoscaling.Client).DeleteTags,
 				declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.DeleteTagsInput) error {
-					ofGroup(in.Tags, s.Have)
+					ofGroup(in.Tags, s.Have["auto_scaling_group_name"], nil)
 					return nil
-				}))).Doc("Tags: an object of texts. New instances get those that are added here, too; whether they get " +
-				"one that is there already stays as it is."),
+				}))).Doc("Tags: an object of texts. New instances get them, too, except those that tags_not_propagated " +
+				"names."),
 		},
 		Published: declare.Published{Type: "AWS::AutoScaling::AutoScalingGroup", Since: 3,
 			Columns: map[string]string{"AvailabilityZoneIds": "availability_zones", "Cooldown": "default_cooldown",
-				"MetricsCollection": "enabled_metrics", "NotificationConfiguration": "notification_configurations"},
+				"MetricsCollection": "enabled_metrics", "NotificationConfiguration": "notification_configurations",
+				"LifecycleHookSpecificationList": "lifecycle_hooks"},
 			Along: []string{"InstanceId", "SkipZonalShiftValidation"},
 			Filled: map[string][]string{
 				"AvailabilityZoneDistribution":     {"CapacityDistributionStrategy"},
@@ -133,9 +137,6 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"LoadBalancerNames":                "The names of the Classic Load Balancers that instances are registered with.",
 				"SkipZonalShiftValidation":         "Whether a change is made although the load balancers do not fit availability_zone_impairment_policy.",
 			},
-			Without: map[string]string{
-				"LifecycleHookSpecificationList": "a lifecycle hook is an object of its own: AWS::AutoScaling::LifecycleHook",
-			},
 		},
 		Checks: []string{"min_size <= max_size", "desired_capacity BETWEEN min_size AND max_size",
 			"num_nonnulls(launch_template_id, mixed_instances_policy, launch_configuration_name) <= 1"},
@@ -147,7 +148,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"EnableMetricsCollection", "DisableMetricsCollection", "AttachLoadBalancers", "DetachLoadBalancers",
 				"AttachTrafficSources", "DetachTrafficSources", "PutWarmPool", "DeleteWarmPool", "StartInstanceRefresh",
 				"CancelInstanceRefresh", "RollbackInstanceRefresh", "PutNotificationConfiguration",
-				"DeleteNotificationConfiguration"),
+				"DeleteNotificationConfiguration", "PutLifecycleHook", "DeleteLifecycleHook"),
 			modules.Request("tags.resourceId", "CreateOrUpdateTags", "DeleteTags"),
 			modules.Response("activity.autoScalingGroupName", "TerminateInstanceInAutoScalingGroup"),
 		),
@@ -156,10 +157,11 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				MaxRecords: awssdk.Int32(mostGroups), IncludeInstances: awssdk.Bool(false),
 			})),
 		Get: declare.Named("AutoScalingGroupNames", mostGroups),
+		Row: readUnpropagated,
 		Create: declare.Call((*autoscaling.Client).CreateAutoScalingGroup,
 			declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.CreateAutoScalingGroupInput) error {
-				ofGroup(in.Tags, s.Want)
-				return nil
+				ofGroup(in.Tags, s.Want["auto_scaling_group_name"], s.Want[unpropagated].Strings())
+				return unpropagatedAreTags(s.Want)
 			})),
 		Updates: []declare.Update{
 			declare.Members("target_group_arns", declare.Call((*autoscaling.Client).AttachLoadBalancerTargetGroups),
@@ -169,6 +171,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.By(setSources, "traffic_sources"),
 			declare.By(setMetrics, "enabled_metrics"),
 			declare.By(setNotifications, "notification_configurations"),
+			declare.By(setHooks, "lifecycle_hooks"),
 			declare.Modify(declare.Call((*autoscaling.Client).UpdateAutoScalingGroup,
 				declare.Edit(func(_ context.Context, s *declare.Step,
 					in *autoscaling.UpdateAutoScalingGroupInput) error {
@@ -181,47 +184,13 @@ func newGroup(c *aws.Clients) *declare.Resource {
 					}
 					return nil
 				}))),
+			declare.By(setWarmPool, "warm_pool"), // whose size is of max_size and desired_capacity
+			declare.By(setPropagation, unpropagated),
 		},
 		Delete:    declare.Call((*autoscaling.Client).DeleteAutoScalingGroup),
 		Going:     declare.In("status", "Delete in progress"),
 		Protected: ofNodeGroup,
 	})
-}
-
-// ofGroup says of tags whose they are, and that instances get them.
-func ofGroup(tags []astypes.Tag, group modules.Row) {
-	for i := range tags {
-		tags[i].ResourceId, tags[i].ResourceType = group["auto_scaling_group_name"].Ptr(),
-			awssdk.String("auto-scaling-group")
-		tags[i].PropagateAtLaunch = awssdk.Bool(true)
-	}
-}
-
-// asBefore keeps of tags that the group has whether new instances get them: CreateOrUpdateTags sets
-// that together with the value, and no column shows it.
-func asBefore(ctx context.Context, s *declare.Step, tags []astypes.Tag) error {
-	had := s.Have[modules.ColumnTags].StringMap()
-	if !slices.ContainsFunc(tags, func(t astypes.Tag) bool { _, there := had[awssdk.ToString(t.Key)]; return there }) {
-		return nil
-	}
-	out, err := declare.ClientOf[*autoscaling.Client](s).DescribeAutoScalingGroups(ctx,
-		&autoscaling.DescribeAutoScalingGroupsInput{
-			AutoScalingGroupNames: []string{s.Have["auto_scaling_group_name"].String()},
-			IncludeInstances:      awssdk.Bool(false),
-		})
-	if err != nil {
-		return err
-	}
-	for _, group := range out.AutoScalingGroups {
-		for _, was := range group.Tags {
-			for i := range tags {
-				if awssdk.ToString(tags[i].Key) == awssdk.ToString(was.Key) {
-					tags[i].PropagateAtLaunch = was.PropagateAtLaunch
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // joined are lists that the API has as texts with commas between.

@@ -14,7 +14,7 @@ import (
 // Module returns the module aws_autoscaling, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_autoscaling", Version: 4,
+		Name: "aws_autoscaling", Version: 5,
 		Doc:          "Launch templates, and the Auto Scaling groups of instances made from them.",
 		Dependencies: []string{"aws_elb", "aws_security_group", "aws_vpc"}, Resources: []modules.Resource{newLaunchTemplate(c), newGroup(c)},
 	}

@@ -19,14 +19,15 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_ec2",
-		Version:      6,
+		Version:      7,
 		Doc:          "Instances (EC2), virtual machines: with their security groups, volumes and key pairs.",
-		Dependencies: []string{"aws_elb", "aws_iam", "aws_security_group"},
+		Dependencies: []string{"aws_elb", "aws_iam", "aws_security_group", "aws_vpc"},
 		Resources: []modules.Resource{
 			newKeyPair(c), newInstance(c), newInstanceGroups(c), newVolume(c), newMapping(c), newRegistered(c),
+			newAddressAssociation(c),
 		},
 		Functions:  []*modules.Function{requestKeyPair(c)},
-		Migrations: map[int]string{1: after},
+		Migrations: map[int]string{1: after, 7: addressTarget},
 		Drop:       drop,
 	}
 }

@@ -108,9 +108,9 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 					})},
 					"tags": tags,
 				},
-				// moto keeps neither. It has no ModifyCapacityReservation: see TestCapacity.
+				// moto keeps none of them: see TestAddresses. It has no ModifyCapacityReservation: see TestCapacity.
 				Elsewhere: []string{"enforce_security_group_inbound_rules_on_private_link_traffic", "ipv4_ipam_pool_id",
-					"minimum_load_balancer_capacity"},
+					"minimum_load_balancer_capacity", allocations, privates},
 				Calls: map[string]int{"tags": 2},
 			})
 		})

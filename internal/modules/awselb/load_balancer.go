@@ -2,6 +2,7 @@ package awselb
 
 import (
 	"context"
+	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -33,7 +34,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		// CreateLoadBalancer takes no token; it answers a repeated call with the
 		// load balancer there is only if nothing has been changed meanwhile.
 		Creation: modules.ByTag,
-		Columns: []declare.Column{
+		Columns: slices.Concat([]declare.Column{
 			arn("load_balancer_arn", "LoadBalancerArn"),
 			declare.Text("load_balancer_name", "LoadBalancerName",
 				"Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").In("Name").
@@ -51,6 +52,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 					"application load balancer needs two. Ids, since AWS creates none without subnets.").
 				In("Subnets").Required().Unordered().Check("cardinality(subnets) > 0").
 				Records("subnet", "subnet_id", 5),
+		}, addressColumns(), []declare.Column{
 			declare.Text("ip_address_type", "IpAddressType",
 				"Which addresses clients use. Default ipv4.").Default("'ipv4'").OneOf("ipv4", "dualstack",
 				"dualstack-without-public-ipv4"),
@@ -87,7 +89,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 				"The availability zones of its subnets.").Computed().Unordered(),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Computed(),
 			tagged("load_balancer_arn"),
-		},
+		}),
 		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::LoadBalancer", Since: 4,
 			Columns: map[string]string{"LoadBalancerAttributes": "attributes", "SecurityGroups": "load_balancer_security_groups",
 				"Type": "load_balancer_type", "SubnetMappings": "subnets"},
@@ -113,20 +115,22 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		Row: func(_ context.Context, _ *declare.Step, b *elbtypes.LoadBalancer, row modules.Row) error {
 			row["has_security_groups"] = modules.Bool(b.Type == elbtypes.LoadBalancerTypeEnumApplication ||
 				len(b.SecurityGroups) > 0)
+			readAddresses(b, row)
 			return nil
 		},
 		Create: declare.Call((*elb.Client).CreateLoadBalancer, declare.Answer("LoadBalancers[0]"),
-			declare.Edit(firstGroup)),
+			declare.Edit(func(ctx context.Context, s *declare.Step, in *elb.CreateLoadBalancerInput) error {
+				if err := firstGroup(ctx, s, in); err != nil {
+					return err
+				}
+				return withAddresses(ctx, s, in)
+			})),
 		CreateBy: createLoadBalancer,
 		Updates: []declare.Update{
 			declare.Modify(declare.Call((*elb.Client).SetIpAddressType), "ip_address_type"),
 			declare.Modify(declare.Call((*elb.Client).SetSubnets,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.SetSubnetsInput) error {
-					if in.Subnets == nil { // which it does not do without
-						in.Subnets = s.Have["subnets"].Strings()
-					}
-					return nil
-				})), "subnets", "enable_prefix_for_ipv6_source_nat"),
+				declare.Edit(keepAddresses)), "subnets", allocations, privates,
+				"enable_prefix_for_ipv6_source_nat"),
 			declare.By(setPool, "ipv4_ipam_pool_id"),
 			declare.Modify(declare.Call((*elb.Client).ModifyCapacityReservation,
 				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyCapacityReservationInput) error {

@@ -31,7 +31,7 @@ const (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:    "aws_elb",
-		Version: 5,
+		Version: 6,
 		Doc: "Elastic Load Balancing: application, network and gateway load balancers, their listeners and " +
 			"target groups.",
 		Dependencies: []string{"aws_acm", "aws_security_group", "aws_vpc"},

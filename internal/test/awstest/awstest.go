@@ -113,6 +113,8 @@ type Case struct {
 	Tagless bool
 	// Elsewhere are columns that can be changed, and that another test changes.
 	Elsewhere []string
+	// Unsaid are columns that a read does not always say.
+	Unsaid []string
 	// Calls are the mutating calls that a change of the column may take; a
 	// column that is missing takes one.
 	Calls map[string]int
@@ -260,14 +262,14 @@ func (r *run) get(identity modules.Row) modules.Row {
 	return rows[0]
 }
 
-// wellFormed checks that a row has every column, in canonical form.
+// wellFormed checks that a row has every column but those that are unsaid, in canonical form.
 func (r *run) wellFormed(row modules.Row) {
 	r.Helper()
 	for i := range r.table.Columns {
 		c := &r.table.Columns[i]
 		v, ok := row[c.Name]
 		scope := c.Name == modules.ColumnAccount || c.Name == modules.ColumnRegion
-		if !ok && !c.Local && !c.WriteOnly && !scope {
+		if !ok && !c.Local && !c.WriteOnly && !scope && !slices.Contains(r.Unsaid, c.Name) {
 			r.Errorf("column %s is missing from %v", c.Name, row)
 		}
 		if v.IsNull() || c.References != nil && !c.References.ByKey {
