@@ -195,6 +195,9 @@ func install(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modu
 		if err := exec(ctx, tx, strings.Join(t.DDL(registry.Table), ";\n")); err != nil {
 			return fmt.Errorf("make table %s: %w", t.Name, err)
 		}
+		if err := numberOn(ctx, tx, t); err != nil {
+			return err
+		}
 		if err := grant(ctx, tx, t); err != nil {
 			return err
 		}
@@ -209,6 +212,18 @@ func install(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modu
 	}
 	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, m.Name, m.Version)
 	return err
+}
+
+// numberOn has the records of a table that was there before get numbers that none of those had: the audit log and the
+// log of calls tell of them by their numbers.
+func numberOn(ctx context.Context, tx pgx.Tx, t *modules.Table) error {
+	_, err := tx.Exec(ctx, `
+		SELECT setval(pg_get_serial_sequence($1, 'id')::regclass, n.last) FROM iasql_internal.last_number n WHERE n.table_name = $2`,
+		pgx.Identifier{"public", t.Name}.Sanitize(), t.Name)
+	if err != nil {
+		return fmt.Errorf("number the records of table %s: %w", t.Name, err)
+	}
+	return nil
 }
 
 func makeFunctions(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module) error {

@@ -186,6 +186,19 @@ func countRecords(ctx context.Context, tx pgx.Tx, going []*modules.Module) ([]Dr
 	return dropped, nil
 }
 
+// keepNumber keeps the last number that a record of the table has been given.
+func keepNumber(ctx context.Context, tx pgx.Tx, t *modules.Table) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO iasql_internal.last_number (table_name, last)
+		SELECT $2, l.last FROM pg_sequence_last_value(pg_get_serial_sequence($1, 'id')::regclass) l (last) WHERE l.last IS NOT NULL
+		ON CONFLICT (table_name) DO UPDATE SET last = excluded.last`,
+		pgx.Identifier{"public", t.Name}.Sanitize(), t.Name)
+	if err != nil {
+		return fmt.Errorf("keep the last number of table %s: %w", t.Name, err)
+	}
+	return nil
+}
+
 // drop drops what a module has in the database.
 func drop(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules.Module) error {
 	for _, f := range m.Functions {
@@ -197,6 +210,9 @@ func drop(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *modules
 		}
 	}
 	for _, t := range children(m) {
+		if err := keepNumber(ctx, tx, t); err != nil {
+			return err
+		}
 		for _, statement := range t.DropDDL() {
 			if err := exec(ctx, tx, statement); err != nil {
 				return err

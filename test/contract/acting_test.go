@@ -32,6 +32,7 @@ func TestActing(t *testing.T) {
 		{`SELECT count(*) FROM iasql_tables WHERE module = 'aws_sqs'`, "0"},
 		{`SELECT to_regclass('queue') IS NULL`, "t"},
 		{`SELECT * FROM iasql_install('aws_sqs')`, "aws_sqs|queue|1"},
+		{`SELECT min(id) FROM queue`, "2"}, // the number 1 was another record's
 		{`SELECT iasql_sync_now()`, "t"},
 		{`UPDATE iasql_settings SET value = '70 seconds' WHERE name = 'sync_interval' RETURNING value`,
 			"70 seconds\nUPDATE 1"},
