@@ -259,7 +259,7 @@ BEGIN
         -- Others that have it: the declarations in force, but for those that one of this batch replaces and that lets go of
         -- it, and those that are open.
         WITH others AS MATERIALIZED (
-            SELECT m.record_id AS id, d.closed_at IS NULL AS open, d.batch = ours AS in_batch, d.id AS declaration, n.id AS leaving
+            SELECT m.record_id AS id, d.closed_at IS NULL AS open, d.batch IS NOT DISTINCT FROM ours AS in_batch, d.id AS declaration, n.id AS leaving
             FROM iasql_internal.mention m
             JOIN iasql_internal.declaration d ON d.id = m.declaration AND d.configuration <> let_go.configuration
             LEFT JOIN iasql_internal.configuration c ON c.declaration = d.id

@@ -243,6 +243,11 @@ func TestPruningIsRefused(t *testing.T) {
 	if got := queues(w); got != "b" {
 		t.Errorf("nobody has a any more: %s", got)
 	}
+	// Nor is a configuration taken away while another one is about to have a record of it.
+	s.do(`CALL iasql_declare('mail')`, `SELECT iasql_mention('queue', id) FROM queue WHERE name = 'b'`)
+	other.refused("IA031", []string{"configuration 'mail' is being declared"}, `DELETE FROM iasql_configurations WHERE name = 'shop'`)
+	s.do(`CALL iasql_rollback()`)
+
 	// A module that was uninstalled and installed again has other records of the same numbers.
 	s.declare("old", `INSERT INTO vpc (cidr_block, tags) VALUES ('10.3.0.0/16', '{"Name": "old"}')`, `UPDATE aws_regions SET is_enabled = is_enabled`)
 	s.refused("IA031", []string{"aws_account are settings"}, `CALL iasql_declare('old')`, `SELECT iasql_mention('aws_account', 1)`)
