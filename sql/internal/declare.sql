@@ -375,11 +375,13 @@ BEGIN
     IF declaration IS NULL THEN
         RETURN iasql_internal.preview();
     END IF;
-    PERFORM iasql_internal.prune_let_go(iasql_internal.declared_name(declaration), declaration);
-    made := iasql_internal.preview();
-    RAISE EXCEPTION 'taken back' USING ERRCODE = 'IA000';
-EXCEPTION WHEN SQLSTATE 'IA000' THEN
-    RETURN made;
+    BEGIN
+        PERFORM iasql_internal.prune_let_go(iasql_internal.declared_name(declaration), declaration);
+        made := iasql_internal.preview();
+        RAISE EXCEPTION 'taken back' USING ERRCODE = 'IA099';
+    EXCEPTION WHEN SQLSTATE 'IA099' THEN -- (a code that ends in 000 would stand for all of its class: manual, section 43.6.8)
+        RETURN made;
+    END;
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.preview_declared() IS 'Has the engine make a preview, within a declaration of what its end will make of it; returns the request that has it.';

@@ -207,6 +207,7 @@ func TestPruningIsRefused(t *testing.T) {
 	s.do(`CALL iasql_rollback()`, `SELECT iasql_protect('vpc', id) FROM vpc WHERE tags ->> 'Name' = 'net'`,
 		`DELETE FROM subnet WHERE cidr_block = '10.1.2.0/24'`, `SELECT iasql_wait_for_all(60)`, `CALL iasql_declare('net')`)
 	s.refused("IA050", []string{"vpc 'net'", "is protected"}, `CALL iasql_declared()`)
+	s.refused("IA050", []string{"vpc 'net'", "is protected"}, `SELECT * FROM iasql_preview()`)
 	s.do(`CALL iasql_rollback()`, `SELECT iasql_unprotect('vpc', id) FROM vpc WHERE tags ->> 'Name' = 'net'`)
 
 	// Who may not delete a table's records, or does not see them, lets go of none.
