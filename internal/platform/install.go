@@ -611,11 +611,38 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 			return fmt.Errorf("migration %d: %w", v, err)
 		}
 	}
+	for _, t := range m.Tables() {
+		if err := spareNewColumns(ctx, tx, t, from); err != nil {
+			return fmt.Errorf("table %s: %w", t.Name, err)
+		}
+	}
 	// The next listings read all of every object, for the new columns.
 	if _, err := tx.Exec(ctx, `UPDATE iasql_internal.listing SET rules = '' WHERE table_name = ANY($1)`, tables); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, m.Name, m.Version)
+	return err
+}
+
+// spareNewColumns keeps ENFORCE from taking for a wish what nobody has been able to write: under it the NULLs of a column
+// that is new would delete what objects have there. A rule for the column has the next cycles pull that. It stays until a
+// person deletes it.
+func spareNewColumns(ctx context.Context, tx pgx.Tx, t *modules.Table, from int) error {
+	var columns []string
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Since > from && !c.Computed && !c.OptionalComputed && !c.Local {
+			columns = append(columns, c.Name)
+		}
+	}
+	if len(columns) == 0 {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `
+		INSERT INTO public.iasql_mode (table_name, record_id, column_name, mode)
+		SELECT DISTINCT $1::text, m.record_id, c.name, 'NORMAL' FROM public.iasql_mode m CROSS JOIN unnest($2::text[]) c (name)
+		WHERE m.mode = 'ENFORCE' AND m.column_name IS NULL AND coalesce(m.table_name, $1::text) = $1::text
+		  AND public.iasql_mode_of($1::text, m.record_id, c.name) = 'ENFORCE'
+		ON CONFLICT DO NOTHING`, t.Name, columns)
 	return err
 }
 

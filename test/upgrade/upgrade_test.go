@@ -76,6 +76,36 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// Under ENFORCE the NULLs of columns that are new would delete what objects have there: they are pulled first.
+func TestNewColumnsUnderEnforce(t *testing.T) {
+	t.Parallel()
+	old := restore(t, "testdata/first.sql.gz")
+	for _, rule := range []string{`INSERT INTO iasql_mode (mode) VALUES ('ENFORCE')`,
+		`INSERT INTO iasql_mode (table_name, mode) VALUES ('vpc', 'TRACK')`,
+		`INSERT INTO iasql_mode (table_name, record_id, mode) SELECT 'queue', min(id), 'ENFORCE' FROM queue`} {
+		admin(t, old, rule)
+	}
+	migrate(t, old)
+	for query, want := range map[string]string{
+		`SELECT iasql_mode_of('queue', NULL, 'redrive_policy')`:                              "NORMAL",
+		`SELECT iasql_mode_of('queue', (SELECT min(id) FROM queue), 'redrive_policy')`:       "NORMAL",
+		`SELECT iasql_mode_of('queue', NULL, 'delay_seconds')`:                               "ENFORCE",
+		`SELECT iasql_mode_of('queue', (SELECT min(id) FROM queue), 'delay_seconds')`:        "ENFORCE",
+		`SELECT iasql_mode_of('bucket')`:                                                     "ENFORCE",
+		`SELECT count(*)::text FROM iasql_mode WHERE table_name = 'vpc'`:                     "1",
+		`SELECT count(*)::text FROM iasql_mode WHERE column_name = ANY ('{id,tags,region}')`: "0",
+	} {
+		if got := admin(t, old, query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	rules := admin(t, old, `SELECT count(*)::text FROM iasql_mode`)
+	migrate(t, old)
+	if got := admin(t, old, `SELECT count(*)::text FROM iasql_mode`); got != rules {
+		t.Errorf("a second migration makes %s rules of %s", got, rules)
+	}
+}
+
 // What values users may write is brought up to date too, except where an administrator had dropped
 // the constraint that was in place of the rule. Rows that have other values stay.
 func TestConstraints(t *testing.T) {
