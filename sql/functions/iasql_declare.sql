@@ -20,10 +20,12 @@ DECLARE
     deleted     bigint;
     ended       record;
 BEGIN
-    IF preview_hash <> public.iasql_preview_hash() THEN
-        RAISE EXCEPTION 'configuration % is not what was previewed: the database or the cloud has changed since',
-                quote_literal(name)
-            USING ERRCODE = 'IA023', HINT = 'Nothing was changed. Look at SELECT * FROM iasql_preview() again.';
+    IF preview_hash IS NOT NULL THEN -- without one nothing is asked of the engine
+        IF preview_hash <> public.iasql_preview_hash() THEN
+            RAISE EXCEPTION 'configuration % is not what was previewed: the database or the cloud has changed since',
+                    quote_literal(name)
+                USING ERRCODE = 'IA023', HINT = 'Nothing was changed. Look at SELECT * FROM iasql_preview() again.';
+        END IF;
     END IF;
     deleted := iasql_internal.prune_let_go(name, declaration);
     SELECT * INTO ended FROM iasql_internal.end_declaration();
