@@ -2,7 +2,7 @@ CREATE OR REPLACE FUNCTION public.iasql_mode_explain(table_name text, record_id 
 RETURNS SETOF public.iasql_mode
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT m.*
+    SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode, m.until, m.since
     FROM public.iasql_mode m
     WHERE (m.table_name IS NULL OR m.table_name = iasql_mode_explain.table_name)
       AND (m.record_id IS NULL OR m.record_id = iasql_mode_explain.record_id)

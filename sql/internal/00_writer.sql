@@ -3,10 +3,13 @@
 -- In PL/pgSQL, as these are asked with every write: of a function in SQL every transaction would make the plan anew.
 
 -- Who writes: the role that was set, else the one that logged in. (In a SECURITY DEFINER function current_user is the
--- function's owner.)
+-- function's owner.) What expires the engine deletes for the role that said so (expiry.sql).
 CREATE OR REPLACE FUNCTION iasql_internal.writer() RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF current_setting('iasql.origin', true) = 'expiry' AND pg_has_role(session_user, 'iasql_engine', 'MEMBER') THEN
+        RETURN current_setting('iasql.expires_for');
+    END IF;
     RETURN CASE current_setting('role') WHEN 'none' THEN session_user::text ELSE current_setting('role') END;
 END
 $$;

@@ -58,10 +58,15 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     UPDATE iasql_internal.schedule SET last_tick = now();
     PERFORM iasql_internal.prune_hourly();
+    BEGIN
+        PERFORM iasql_internal.end_due();
+    EXCEPTION WHEN OTHERS THEN -- the next tick tries again; cycles go on
+        RAISE WARNING 'what has a time to end could not be ended: %', SQLERRM;
+    END;
     RETURN iasql_internal.enqueue_sync();
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.tick() IS 'What the schedule runs every sync_interval: queues full cycles and prunes.';
+COMMENT ON FUNCTION iasql_internal.tick() IS 'What the schedule runs every sync_interval: queues full cycles, prunes, and ends what has a time to end.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.tick_if_overdue() RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -3,9 +3,11 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     managed iasql_internal.managed_table;
     found_it boolean;
+    -- A rule that ends does what lifting it does.
+    does text := CASE WHEN NEW.until IS NULL THEN NEW.mode ELSE 'NORMAL' END;
 BEGIN
     IF NEW.table_name IS NULL THEN
-        PERFORM iasql_internal.refuse_rule(NULL, NULL, NULL, NEW.mode);
+        PERFORM iasql_internal.refuse_rule(NULL, NULL, NULL, does);
         RETURN NEW;
     END IF;
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = NEW.table_name;
@@ -25,7 +27,7 @@ BEGIN
                 USING ERRCODE = 'IA006', TABLE = 'iasql_mode', COLUMN = 'record_id', HINT = format('SELECT id FROM %I lists its records.', NEW.table_name);
         END IF;
     END IF;
-    PERFORM iasql_internal.refuse_rule(NEW.table_name, NEW.record_id, NEW.column_name, NEW.mode);
+    PERFORM iasql_internal.refuse_rule(NEW.table_name, NEW.record_id, NEW.column_name, does);
     RETURN NEW;
 END
 $$;

@@ -33,10 +33,11 @@ BEGIN
             -- Rules for a table or for all concern records that the caller may not see.
             ('public.iasql_mode', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
             -- PAUSE takes only time. What another rule does, and what a rule has held back, is INSERT, UPDATE and DELETE.
-            ('public.iasql_mode', 'INSERT', format(rule, 'mode')),
+            ('public.iasql_mode', 'INSERT', format(rule, $e$(CASE WHEN until IS NULL THEN mode ELSE 'NORMAL' END)$e$)),
             ('public.iasql_mode', 'UPDATE', format(rule, $e$'NORMAL'$e$)),
             ('public.iasql_mode', 'DELETE', format(rule, $e$'NORMAL'$e$)),
             ('public.iasql_protection', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
+            ('iasql_internal.expiry', 'SELECT', format($e$%1$s OR %2$s$e$, open, seen)),
             ('public.iasql_ignore', 'SELECT', 'true'),
             -- What is ignored is not imported; what is not any more, ENFORCE deletes.
             ('public.iasql_ignore', 'INSERT', whole_rule),

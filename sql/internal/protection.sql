@@ -158,7 +158,8 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.image_of(text, bigint) IS 'A record, or an error if there is none of that id.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.set_protection("table" text, id bigint, protected boolean) RETURNS boolean
+DROP FUNCTION IF EXISTS iasql_internal.set_protection(text, bigint, boolean);
+CREATE OR REPLACE FUNCTION iasql_internal.set_protection("table" text, id bigint, protected boolean, until timestamptz) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     changed boolean;
@@ -173,7 +174,7 @@ BEGIN
             RAISE EXCEPTION 'permission denied: some of table % is not yours to change', "table"
                 USING ERRCODE = '42501', TABLE = "table", HINT = 'A member of iasql_engine can protect a whole table whose rows are hidden from some, and lift that.';
         END IF;
-    ELSIF NOT iasql_internal.permitted(CASE WHEN protected THEN 'update' ELSE 'lift' END, "table", id)
+    ELSIF NOT iasql_internal.permitted(CASE WHEN protected AND until IS NULL THEN 'update' ELSE 'lift' END, "table", id)
           OR NOT has_table_privilege(iasql_internal.writer(), format('public.%I', "table"), 'UPDATE') THEN
         PERFORM iasql_internal.refuse_hidden("table", id);
     END IF;
@@ -184,10 +185,11 @@ BEGIN
     END IF;
     IF set_protection.protected OR id IS NOT NULL AND EXISTS (
             SELECT FROM public.iasql_protection p WHERE p.table_name = set_protection."table" AND p.record_id IS NULL AND p.protected) THEN
-        INSERT INTO public.iasql_protection AS p (table_name, record_id, protected, by)
-        VALUES (set_protection."table", set_protection.id, set_protection.protected, iasql_internal.writer())
+        INSERT INTO public.iasql_protection AS p (table_name, record_id, protected, by, until)
+        VALUES (set_protection."table", set_protection.id, set_protection.protected, iasql_internal.writer(), set_protection.until)
         ON CONFLICT ON CONSTRAINT iasql_protection_one_rule_per_target DO UPDATE
-        SET protected = excluded.protected, by = excluded.by, at = excluded.at WHERE p.protected <> excluded.protected;
+        SET protected = excluded.protected, by = excluded.by, at = excluded.at, until = excluded.until
+        WHERE (p.protected, p.until) IS DISTINCT FROM (excluded.protected, excluded.until);
     ELSE
         DELETE FROM public.iasql_protection p WHERE p.table_name = set_protection."table" AND p.record_id IS NOT DISTINCT FROM set_protection.id;
     END IF;
@@ -195,7 +197,7 @@ BEGIN
     RETURN changed;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.set_protection(text, bigint, boolean) IS 'What iasql_protect and iasql_unprotect do once their caller has been found to be allowed to; NULL stands for the whole table.';
+COMMENT ON FUNCTION iasql_internal.set_protection(text, bigint, boolean, timestamptz) IS 'What iasql_protect and iasql_unprotect do once their caller has been found to be allowed to; NULL stands for the whole table.';
 
 DROP FUNCTION IF EXISTS iasql_internal.protect_table(text, boolean);
 
@@ -253,6 +255,7 @@ BEGIN
     DELETE FROM iasql_internal.reverting r WHERE r.xid = pg_current_xact_id();
     DELETE FROM iasql_internal.record_state s WHERE s.table_name = forget."table" AND s.record_id = forget.id;
     DELETE FROM public.iasql_protection p WHERE p.table_name = forget."table" AND p.record_id = forget.id;
+    DELETE FROM iasql_internal.expiry e WHERE e.table_name = forget."table" AND e.record_id = forget.id;
     RETURN replace(object, E'\x1f', '|');
 END
 $$;

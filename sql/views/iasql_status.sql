@@ -89,7 +89,9 @@ FROM (SELECT concat_ws(' ', s.table_name, s.record_id) AS record, s.state, s.rev
       SELECT concat_ws(' ', s.table_name, nullif(s.region, '')), 'Conflict', true, min(s.since), format('%s records: %s', count(*), min(s.message))
       FROM iasql_internal.status s
       WHERE s.code = 'vanished'
-      GROUP BY s.account, s.table_name, s.region) p
+      GROUP BY s.account, s.table_name, s.region
+      UNION ALL
+      SELECT e.record, e.state, e.needs_person, e.since, e.message FROM iasql_internal.ending_line e) p
 ORDER BY p.needs_you DESC, p.since;
 COMMENT ON VIEW public.iasql_problems IS 'What is not as the tables say, first what needs a person: iasql_status for people. What cannot be read, could not be given a record, or is gone at once is a line a place.';
 COMMENT ON COLUMN public.iasql_problems.record IS 'Table and id of the record; of a place the table, the region or the account.';

@@ -1,0 +1,125 @@
+package protection
+
+import (
+	"strings"
+	"testing"
+
+	"iasql/internal/test/harness"
+)
+
+// ticking is a world in which what ends does so within seconds.
+func ticking(t *testing.T, modules ...string) *harness.World {
+	w := harness.Start(t, east, modules...)
+	w.PSQL(`UPDATE iasql_settings SET value = '1 second' WHERE name = 'sync_interval'`)
+	return w
+}
+
+// A record is deleted when its time has come: once, by its author's right, and along with what has expired besides.
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	w := ticking(t, "aws_sqs", "aws_vpc")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('short'), ('long'), ('saved'), ('kept')`,
+		`INSERT INTO vpc (cidr_block) VALUES ('10.8.0.0/16')`,
+		`INSERT INTO subnet (vpc_id, cidr_block, availability_zone)
+		 SELECT id, '10.8.1.0/24', 'us-east-1a' FROM vpc WHERE cidr_block = '10.8.0.0/16'`)
+	w.Settled()
+	if got := w.PSQL(`SELECT string_agg(iasql_expire('queue', id, now() + interval '3 seconds')::text, ',') FROM queue
+		WHERE name IN ('short', 'saved', 'kept')`); got != "true,true,true" {
+		t.Errorf("expire: %s", got)
+	}
+	w.PSQL(`SELECT iasql_expire('queue', id, now() + interval '3 days') FROM queue WHERE name = 'long'`,
+		`SELECT iasql_expire('queue', id, NULL) FROM queue WHERE name = 'saved'`,
+		`SELECT iasql_protect('queue', id) FROM queue WHERE name = 'kept'`,
+		// What is referred to comes first in time: it waits for the other.
+		`SELECT iasql_expire('vpc', id, now() + interval '2 seconds') FROM vpc WHERE cidr_block = '10.8.0.0/16'`,
+		`SELECT iasql_expire('subnet', id, now() + interval '3 seconds') FROM subnet WHERE cidr_block = '10.8.1.0/24'`)
+	if got := w.PSQL(`SELECT count(*) FROM iasql_expiring WHERE what = 'record'`); got != "5" {
+		t.Errorf("%s records expire", got)
+	}
+	// Announced, and no problem that needs a person.
+	if got := w.PSQL(`SELECT DISTINCT state, needs_you FROM iasql_problems WHERE message LIKE 'it is deleted at%'`); got != "Expiring|f" {
+		t.Errorf("announced: %s", got)
+	}
+	w.Becomes(minute, "kept,long,saved", `SELECT string_agg(name, ',' ORDER BY name) FROM queue`)
+	w.Becomes(minute, "0", `SELECT count(*) FROM vpc WHERE cidr_block = '10.8.0.0/16'`)
+	w.Becomes(minute, "1", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND needs_you AND message LIKE '%protected%'`)
+	if got := w.PSQL(`SELECT "user" || ': ' || message FROM iasql_audit_log l WHERE change_type = 'DELETE' AND table_name = 'queue'`); !strings.HasPrefix(got, w.PSQL(`SELECT session_user`)+": it has expired") || strings.Contains(got, "\n") {
+		t.Errorf("the log says %s", got)
+	}
+	w.PSQL(`SELECT iasql_unprotect('queue', id) FROM queue WHERE name = 'kept'`)
+	w.Becomes(minute, "long,saved", `SELECT string_agg(name, ',' ORDER BY name) FROM queue`)
+	w.Settled()
+	for _, gone := range []string{"short", "kept"} {
+		if got := w.CLI("sqs", "list-queues", "--queue-name-prefix", gone)["QueueUrls"]; got != nil {
+			t.Errorf("the cloud has %v", got)
+		}
+	}
+	if got := w.PSQL(`SELECT count(*) FROM iasql_expiring`); got != "1" {
+		t.Errorf("%s still expire", got)
+	}
+}
+
+// Whoever has lost the right to delete deletes nothing later, and who is hidden rows may not ask for it.
+func TestExpiryNeedsTheRight(t *testing.T) {
+	t.Parallel()
+	w := ticking(t, "aws_sqs")
+	ann := w.Login("ann", "iasql_user")
+	name, err := w.TryPSQL(ann, `SELECT current_user`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.PSQL(`INSERT INTO queue (name) VALUES ('one'), ('two')`)
+	w.Settled()
+	if out, err := w.TryPSQL(ann, `SELECT iasql_expire('queue', id, now() + interval '4 seconds') FROM queue`); err != nil {
+		t.Fatal(out, err)
+	}
+	w.Admin(`REVOKE iasql_user FROM ` + name)
+	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%' || '` + name + ` may not DELETE%'`)
+	w.Admin(`GRANT iasql_user TO `+name, `SET ROLE iasql_engine`, `ALTER TABLE queue ENABLE ROW LEVEL SECURITY`,
+		`CREATE POLICY everything ON queue USING (true)`)
+	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%row-level security%applies to%'`)
+	if out, err := w.TryPSQL(ann, `SELECT iasql_expire('queue', id, now() + interval '1 day') FROM queue`); err == nil || !strings.Contains(out+err.Error(), "42501") {
+		t.Errorf("%s %v", out, err)
+	}
+	w.Admin(`SET ROLE iasql_engine`, `ALTER TABLE queue DISABLE ROW LEVEL SECURITY`)
+	w.Becomes(minute, "0", `SELECT count(*) FROM queue`)
+	for statement, want := range map[string]string{
+		`SELECT iasql_expire('queu', 1, now() + interval '1 day')`:                      "IA006",
+		`SELECT iasql_expire('queue', NULL, now() + interval '1 day')`:                  "IA055",
+		`SELECT iasql_expire('queue', 999, now() + interval '1 day')`:                   "IA006",
+		`SELECT iasql_expire('aws_regions', (SELECT min(id) FROM aws_regions), now())`:  "IA057",
+		`INSERT INTO iasql_mode (mode, until) VALUES ('PAUSE', now() - interval '1 s')`: "IA057",
+	} {
+		refused(t, w, []string{want}, statement)
+	}
+}
+
+// Rules end by themselves, and what they have held back goes on.
+func TestUntil(t *testing.T) {
+	t.Parallel()
+	w := ticking(t, "aws_sqs")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('jobs')`)
+	w.Settled()
+	w.PSQL(`INSERT INTO iasql_mode (mode, table_name, until) VALUES ('PAUSE', 'queue', now() + interval '4 seconds')`,
+		`INSERT INTO iasql_ignore (match, until) VALUES ('{"name": "other-*"}', now() + interval '4 seconds')`,
+		`SELECT iasql_protect('queue', id, until => now() + interval '4 seconds') FROM queue`,
+		`UPDATE queue SET delay_seconds = 9`)
+	w.CLI("sqs", "create-queue", "--queue-name", "other-1")
+	refused(t, w, []string{"IA050"}, `DELETE FROM queue`)
+	if got := w.PSQL(`SELECT string_agg(what, ',' ORDER BY what) FROM iasql_expiring`); got != "PAUSE,ignored,protected" {
+		t.Errorf("%s end", got)
+	}
+	w.Becomes(minute, "0", `SELECT count(*) FROM iasql_expiring`)
+	w.Becomes(minute, "jobs,other-1", `SELECT string_agg(name, ',' ORDER BY name) FROM queue`)
+	w.Settled()
+	if got := w.PSQL(`SELECT count(*) FROM iasql_mode`, `SELECT count(*) FROM iasql_protection`); got != "0\n0" {
+		t.Errorf("rules: %s", got)
+	}
+	w.PSQL(`DELETE FROM queue`)
+	w.Settled()
+	// What is paused without an end is said after a week.
+	w.PSQL(`INSERT INTO iasql_mode (mode, since) VALUES ('PAUSE', now() - interval '8 days')`)
+	if got := w.PSQL(`SELECT record, state FROM iasql_problems WHERE message LIKE '%has no end%'`); got != "database|Paused" {
+		t.Errorf("paused for long: %s", got)
+	}
+}
