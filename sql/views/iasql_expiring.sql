@@ -13,7 +13,7 @@ COMMENT ON COLUMN public.iasql_expiring.by IS 'The role that said so; of a recor
 COMMENT ON COLUMN public.iasql_expiring.message IS 'Why the record could not be deleted when its time had come. It is tried again every sync_interval.';
 
 -- A day before, once it was refused, and what has been paused for a week without an end.
-CREATE OR REPLACE VIEW iasql_internal.ending_line WITH (security_invoker) AS
+CREATE OR REPLACE VIEW iasql_internal.ending_line WITH (security_invoker, security_barrier) AS
 SELECT concat_ws(' ', x.table_name, x.record_id) AS record,
        CASE WHEN x.message IS NULL THEN 'Expiring' ELSE 'Expired' END AS state, x.message IS NOT NULL AS needs_person,
        CASE WHEN x.message IS NULL THEN x.until - interval '1 day' ELSE x.until END AS since,

@@ -19,7 +19,7 @@ var (
 		"iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
 	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_declare",
-		"iasql_declared", "iasql_forget", "iasql_install", "iasql_join", "iasql_mention", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback",
+		"iasql_declared", "iasql_expire", "iasql_forget", "iasql_install", "iasql_join", "iasql_mention", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback",
 		"iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
@@ -74,6 +74,7 @@ var (
 		"forget",           // takes a permit and the right to DELETE
 		"planned",          // numbers of records of a preview of the caller's
 		"retry",            // takes permits for all that is pending
+		"set_expiry",       // takes a permit and the right to DELETE, none of the table hidden
 		// takes a permit, or for a whole table the right to UPDATE and DELETE in it, none of it hidden
 		"set_protection",
 		"touched", // numbers of records of a batch

@@ -161,6 +161,11 @@ func deeds(one func(query string) string) []deed {
 			setup: []string{paused, asActor, `DELETE FROM queue WHERE id = ` + kept, asAdmin},
 			act:   `SELECT iasql_retry('queue', ` + kept + `)`, needs: []string{"DELETE"}},
 		{name: "iasql_forget", act: `SELECT iasql_forget('queue', ` + kept + `)`, needs: []string{"DELETE"}},
+		{name: "iasql_expire", act: `SELECT iasql_expire('queue', ` + kept + `, now() + interval '1 day')`,
+			needs: []string{"DELETE"}, table: true},
+		{name: "iasql_protect", what: "a record until then",
+			act:   `SELECT iasql_protect('queue', ` + kept + `, now() + interval '1 day')`,
+			needs: []string{"UPDATE", "DELETE"}, except: []string{"CHECK"}},
 		{name: "iasql_protect", what: "a record", act: `SELECT iasql_protect('queue', ` + kept + `)`,
 			needs: []string{"UPDATE"}, except: []string{"CHECK"}},
 		{name: "iasql_protect", what: "a table", act: `SELECT iasql_protect('queue')`,
@@ -200,6 +205,9 @@ func rules(kept string) (list []deed) {
 		list = append(list, deed{name: "iasql_settings", what: setting,
 			act: `UPDATE iasql_settings SET value = value WHERE name = '` + setting + `'`, needs: all, table: true})
 	}
+	list = append(list, deed{name: "iasql_mode", what: "PAUSE for a while",
+		act:   `INSERT INTO iasql_mode (table_name, mode, until) VALUES ('queue', 'PAUSE', now() + interval '1 day')`,
+		needs: all, table: true})
 	for _, mode := range strings.Fields("ENFORCE NORMAL TRACK PAUSE") {
 		needs := all
 		if mode == "PAUSE" {
