@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // dataDir is the directory of one environment:
@@ -218,13 +219,19 @@ func (d *dataDir) takeLock() error {
 	if err != nil {
 		return d.inaccessible(err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(f.Name())
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	// A process that this one is just starting has the lock, too, from fork until exec (flock(2)): what has been
+	// given back may be had a moment later.
+	for n := 0; errors.Is(err, syscall.EWOULDBLOCK) && holder(f) == strconv.Itoa(os.Getpid()) && n < 50; n++ {
+		time.Sleep(20 * time.Millisecond)
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
+		holder := holder(f)
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return failure(ErrDataDirInUse,
-				"data directory %s is in use by process %s: stop it, or choose another with --data-dir", d.path,
-				strings.TrimSpace(string(holder)))
+				"data directory %s is in use by process %s: stop it, or choose another with --data-dir", d.path, holder)
 		}
 		return d.inaccessible(err)
 	}
@@ -232,6 +239,12 @@ func (d *dataDir) takeLock() error {
 	_ = f.Truncate(0)
 	_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0) // for the message above only
 	return nil
+}
+
+// holder is the process that has written itself into the lock.
+func holder(f *os.File) string {
+	text, _ := os.ReadFile(f.Name())
+	return strings.TrimSpace(string(text))
 }
 
 func (d *dataDir) close() {

@@ -14,8 +14,8 @@ import (
 )
 
 // batchers is how many more SQL users work in batches, one after the other, each with
-// records of its own.
-const batchers = 2
+// records of its own. The last declares configurations in them.
+const batchers = 3
 
 // closed counts batches by what became of them.
 type closed struct {
@@ -45,10 +45,12 @@ type batcher struct {
 	conn   *pgx.Conn // nil: none, or one that may be broken
 	serial int
 	batch  string // name of the batch that it works in, or may work in; "" for none
+
+	declares bool // configurations of queues, and nothing else
 }
 
 func newBatcher(w *world, number int, random *rand.Rand) *batcher {
-	return &batcher{w: w, number: number, random: random}
+	return &batcher{w: w, number: number, random: random, declares: number == users+batchers-1}
 }
 
 // act opens, edits and closes batches until it is told to stop; the last may stay open.
@@ -70,7 +72,11 @@ func (b *batcher) step() {
 	if err == nil && open {
 		switch roll := b.random.IntN(100); {
 		case roll < 65:
-			if err = b.edit(ctx); err == nil {
+			edit := b.edit
+			if b.declares {
+				edit = b.declare
+			}
+			if err = edit(ctx); err == nil {
 				b.w.edits.Add(1)
 			}
 		case roll < 70:
@@ -204,6 +210,69 @@ func (b *batcher) edit(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, b.conn, func(tx pgx.Tx) error {
 		s := &session{ctx: ctx, tx: tx, number: b.number, random: b.random, batch: b.batch}
 		if err := s.edit(); err != nil {
+			return err
+		}
+		if b.random.IntN(10) == 0 {
+			return pgx.ErrTxClosed
+		}
+		return nil
+	})
+}
+
+// declare declares the batcher's configuration, once a batch: it keeps some of the queues that
+// it has, each mentioned in one of the ways there are, leaves out the others, and makes some.
+// What it leaves out is noted as deleted, and what nobody has mentioned is noted by others.
+func (b *batcher) declare(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, b.conn, func(tx pgx.Tx) error {
+		s := &session{ctx: ctx, tx: tx, number: b.number, random: b.random, batch: b.batch}
+		configuration := fmt.Sprintf("chaos %d", b.number)
+		var declared bool
+		if err := s.scalar(&declared, `SELECT EXISTS (SELECT FROM iasql_configurations WHERE name = $1 AND declaring IS NOT NULL)`,
+			configuration); err != nil || declared {
+			return err
+		}
+		if err := s.exec(`CALL iasql_declare('` + configuration + `')`); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, `SELECT name, record FROM chaos.object WHERE owner = $1 AND kind = 'queue' AND NOT gone AND NOT unsure
+			ORDER BY name`, b.number)
+		if err != nil {
+			return err
+		}
+		type queue struct {
+			name   string
+			record int64
+		}
+		queues, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (q queue, err error) {
+			return q, row.Scan(&q.name, &q.record)
+		})
+		if err != nil {
+			return err
+		}
+		for _, q := range queues {
+			seconds := b.random.IntN(40000)
+			switch b.random.IntN(5) {
+			case 0: // left out
+				err = s.exec(`UPDATE chaos.object SET gone = true, gone_in = $2 WHERE name = $1`, q.name, b.batch)
+			case 1:
+				err = s.exec(`SELECT iasql_mention('queue', $1)`, q.record)
+			case 2:
+				err = s.exec(`INSERT INTO queue (name, region) SELECT name, region FROM queue WHERE id = $1 ON CONFLICT DO NOTHING`, q.record)
+			default:
+				if err = s.update(`UPDATE queue SET visibility_timeout = $2 WHERE id = $1`, q.record, seconds); err == nil {
+					err = s.wish(q.name, map[string]string{"visibility": fmt.Sprint(seconds)})
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+		for range b.random.IntN(3) {
+			if err := s.createQueue(); err != nil {
+				return err
+			}
+		}
+		if err := s.exec(`CALL iasql_declared()`); err != nil {
 			return err
 		}
 		if b.random.IntN(10) == 0 {

@@ -25,6 +25,14 @@ func (w *world) check(o *outsider) {
 	ctx := context.Background()
 	time.Sleep(settleWithin())
 	w.allConnect()
+	// The clock has jumped: what was to end by it ends now.
+	w.must(`UPDATE iasql_internal.expiry SET until = now()`, `UPDATE iasql_mode SET until = clock_timestamp() + interval '1 second' WHERE until IS NOT NULL`)
+	for deadline := time.Now().Add(30 * time.Second); w.scalar(`SELECT count(*) FROM iasql_expiring`) != "0"; time.Sleep(time.Second) {
+		if time.Now().After(deadline) {
+			w.t.Errorf("it does not end: %s", w.list(`SELECT x::text FROM iasql_expiring x`))
+			break
+		}
+	}
 	// What failed for good while calls were refused needs a person: here it is.
 	w.must(`SELECT iasql_retry(table_name, record_id) FROM iasql_status WHERE state <> 'Present'`)
 	for range 3 {
@@ -270,6 +278,8 @@ func (w *world) report(o *outsider, k *killer) {
 		"its disk full %d times, its clock set %d times",
 		w.edits.Load(), o.edits, k.kills, w.restarts.Load(), w.cuts.Load(), w.fills.Load(), w.jumps.Load())
 	w.t.Logf("batches: %v; said of others: %v", w.closed.counts, w.closed.said)
+	w.t.Logf("%s records expired, %s declarations are or were in force", w.scalar(`SELECT count(*) FROM iasql_audit_log WHERE message LIKE 'it has expired%'`),
+		w.scalar(`SELECT count(DISTINCT transaction_id) FROM iasql_audit_log l WHERE change_type LIKE '%COMMIT%' AND EXISTS (SELECT FROM iasql_internal.declaration d WHERE d.batch = l.transaction_id)`))
 	w.t.Logf("faults: %s", w.weather)
 	w.t.Logf("%s operations: %s", w.scalar(`SELECT count(*) FROM iasql_operations`),
 		w.scalar(`SELECT string_agg(result || ' ' || n, ', ') FROM (SELECT coalesce(result, 'open') AS result, count(*) AS n FROM iasql_operations GROUP BY 1) x`))

@@ -15,7 +15,9 @@
 //   - events tell of what is changed with AWS credentials: some are lost, some come twice, all
 //     late, and somebody forges others (events_test.go);
 //   - others of them edit in batches, whose sessions and commits break off, which are
-//     committed, rolled back and undone while all of that goes on (batches_test.go);
+//     committed, rolled back and undone while all of that goes on (batches_test.go); one of them
+//     declares configurations, which delete what it leaves out;
+//   - records expire, and rules end by themselves;
 //   - with -likeness, AWS's likeness is in front of the emulator: things take time,
 //     names stay taken, what was just made or changed is not seen everywhere;
 //   - for a quarter of each minute users rest and AWS has no faults, so that full

@@ -159,7 +159,7 @@ func (s *session) edit() error {
 	}
 	if s.batch == "" { // what is deleted comes back empty, or as another, if a batch is undone
 		steps = append(steps, step{1, s.renameTable}, step{1, s.deleteTable}, step{1, s.deleteNetwork},
-			step{4, s.renameThing}, step{4, s.deleteThing})
+			step{4, s.renameThing}, step{4, s.deleteThing}, step{3, s.expireQueue}, step{2, s.pauseQueue})
 	}
 	sum := 0
 	for _, st := range steps {
@@ -458,6 +458,29 @@ func (s *session) deleteSubnet() error { return s.remove("subnet", "subnet") }
 func (s *session) deleteGroup() error  { return s.remove("group", "security_group") }
 func (s *session) deleteQueue() error  { return s.remove("queue", "queue") }
 func (s *session) deleteTable() error  { return s.remove("table", "dynamo_table") }
+
+// expireQueue has a queue deleted in a moment. Nobody edits it any more.
+func (s *session) expireQueue() error {
+	name, record, ok, err := s.pick("queue", true)
+	if err != nil || !ok {
+		return err
+	}
+	if err := s.exec(`UPDATE chaos.object SET gone = true WHERE name = $1`, name); err != nil {
+		return err
+	}
+	return s.exec(`SELECT iasql_expire('queue', $1, clock_timestamp() + $2 * interval '1 second')`, record,
+		2+s.random.IntN(8))
+}
+
+// pauseQueue has nothing pushed or pulled of a queue for a moment.
+func (s *session) pauseQueue() error {
+	_, record, ok, err := s.pick("queue", true)
+	if err != nil || !ok {
+		return err
+	}
+	return s.exec(`INSERT INTO iasql_mode (table_name, record_id, mode, until) VALUES ('queue', $1, 'PAUSE', clock_timestamp() + $2 * interval '1 second')
+		ON CONFLICT DO NOTHING`, record, 2+s.random.IntN(4))
+}
 
 // deleteNetwork deletes a VPC with all that is in it.
 func (s *session) deleteNetwork() error {
