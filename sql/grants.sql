@@ -63,7 +63,7 @@ GRANT SELECT ON iasql_internal.record_state, iasql_internal.garbage, iasql_inter
 GRANT INSERT (table_name, record_id, may) ON iasql_internal.permit TO iasql_reader;
 GRANT SELECT ON public.iasql_protection, public.iasql_ignore, public.iasql_forgotten, public.iasql_expiring, iasql_internal.expiry, iasql_internal.ending_line TO iasql_reader;
 GRANT INSERT, UPDATE, DELETE ON public.iasql_ignore TO iasql_user;
-GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint, timestamptz), public.iasql_protect(text), public.iasql_unprotect(text, bigint), public.iasql_unprotect(text),
+GRANT EXECUTE ON FUNCTION public.iasql_protect(text, bigint, timestamptz), public.iasql_protect(text, bigint), public.iasql_protect(text), public.iasql_unprotect(text, bigint), public.iasql_unprotect(text),
     public.iasql_forget(text, bigint), public.iasql_adopt(text, text), iasql_internal.set_protection(text, bigint, boolean, timestamptz),
     public.iasql_expire(text, bigint, timestamptz), iasql_internal.set_expiry(text, bigint, timestamptz),
     iasql_internal.forget(text, bigint), iasql_internal.adopt(text, text), iasql_internal.refuse_null(text, text, text) TO iasql_user;

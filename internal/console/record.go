@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ type ruleInfo struct {
 	id            int64
 	table, column *string
 	record        *int64
-	mode          string
+	mode, until   string
 }
 
 // recordData is what a record's page shows.
@@ -52,6 +53,7 @@ type recordData struct {
 	guardedBy string // which rule says so: of the record or else of its table
 	// configurations are those that have the record.
 	configurations []string
+	expires        string // when it is deleted, and as whose word; "": it does not expire
 }
 
 func (c *Console) record(v *visit) {
@@ -183,9 +185,9 @@ func (d *recordData) loadModes(ctx context.Context, tx pgx.Tx) error {
 	}
 	scan := func(row pgx.CollectableRow) (ruleInfo, error) {
 		var r ruleInfo
-		return r, row.Scan(&r.id, &r.table, &r.record, &r.column, &r.mode)
+		return r, row.Scan(&r.id, &r.table, &r.record, &r.column, &r.mode, &r.until)
 	}
-	rows, err := tx.Query(ctx, `SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode FROM public.iasql_mode_explain($1::text, $2::bigint, NULL::text) m`, d.t.name, d.id)
+	rows, err := tx.Query(ctx, `SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode, coalesce(to_char(m.until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') || ' UTC', '') FROM public.iasql_mode_explain($1::text, $2::bigint, NULL::text) m`, d.t.name, d.id)
 	if err != nil {
 		return err
 	}
@@ -196,7 +198,7 @@ func (d *recordData) loadModes(ctx context.Context, tx pgx.Tx) error {
 	if len(rules) > 0 {
 		d.rule = &rules[0]
 	}
-	rows, err = tx.Query(ctx, `SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode FROM public.iasql_mode m
+	rows, err = tx.Query(ctx, `SELECT m.id, m.table_name, m.record_id, m.column_name, m.mode, '' FROM public.iasql_mode m
 		WHERE m.table_name = $1 AND (m.record_id IS NULL OR m.record_id = $2) AND m.column_name IS NOT NULL ORDER BY m.column_name, m.record_id NULLS LAST LIMIT 200`, d.t.name, d.id)
 	if err != nil {
 		return err
@@ -221,6 +223,7 @@ func (d *recordData) loadCan(ctx context.Context, tx pgx.Tx) error {
 // its table's.
 func (d *recordData) loadProtection(ctx context.Context, tx pgx.Tx) error {
 	err := tx.QueryRow(ctx, `SELECT p.protected, CASE WHEN p.record_id IS NULL THEN 'all of ' || p.table_name ELSE 'this record' END || ', by ' || p."by"
+			|| coalesce(', until ' || to_char(p.until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') || ' UTC', '')
 		FROM public.iasql_protection p WHERE p.table_name = $1 AND (p.record_id = $2 OR p.record_id IS NULL) ORDER BY p.record_id NULLS LAST LIMIT 1`, d.t.name, d.id).Scan(&d.protected, &d.guardedBy)
 	if err == pgx.ErrNoRows {
 		err = nil
@@ -229,6 +232,12 @@ func (d *recordData) loadProtection(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (d *recordData) loadConfigurations(ctx context.Context, tx pgx.Tx) error {
+	err := tx.QueryRow(ctx, `SELECT to_char(x.until AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') || ' UTC, as ' || x.by || ' has set it'
+			|| coalesce(': ' || x.message, '')
+		FROM public.iasql_expiring x WHERE x.what = 'record' AND x.table_name = $1 AND x.record_id = $2`, d.t.name, d.id).Scan(&d.expires)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
 	rows, err := tx.Query(ctx, `SELECT m.configuration FROM iasql_internal.mentioned m
 		WHERE m.table_name = $1 AND m.record_id = $2 ORDER BY 1`, d.t.name, d.id)
 	if err != nil {
@@ -305,6 +314,7 @@ func (v *visit) stateCard(d *recordData) g.Node {
 			g.If(s.since != nil, h.Span(h.Class("muted"), g.Text("since "), ago(s.since)))),
 		g.If(s.message != "", h.Pre(h.Class("message"), g.Text(shorten(s.message, 5000)))),
 		g.Group(text),
+		g.If(d.found && d.expires != "", h.P(h.Class("muted"), g.Text("It expires: the engine deletes it at "+d.expires+"."))),
 		g.If(d.found && len(d.configurations) > 0, h.P(h.Class("muted"), g.Text("Of configuration "),
 			h.Strong(g.Text(strings.Join(d.configurations, ", "))),
 			g.Text(": it is deleted once no configuration names it any more."))),
@@ -440,6 +450,9 @@ func (v *visit) sideCards(d *recordData) g.Node {
 	which := "No rule is about it: NORMAL holds."
 	if d.rule != nil {
 		which = "Rule " + number(d.rule.id) + " of iasql_mode won: for " + scopeOf(d.rule) + "."
+		if d.rule.until != "" {
+			which += " It ends at " + d.rule.until + "."
+		}
 	}
 	modes := []string{"NORMAL", "ENFORCE", "TRACK"}
 	if d.can["pause"] {

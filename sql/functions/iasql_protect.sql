@@ -1,5 +1,4 @@
-DROP FUNCTION IF EXISTS public.iasql_protect(text, bigint);
-CREATE OR REPLACE FUNCTION public.iasql_protect("table" text, id bigint, until timestamptz DEFAULT NULL) RETURNS boolean
+CREATE OR REPLACE FUNCTION public.iasql_protect("table" text, id bigint, until timestamptz) RETURNS boolean
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM iasql_internal.check_table("table");
@@ -11,7 +10,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_protect(text, bigint, timestamptz) IS
-$$Protects a record, for ever or until then: it cannot be deleted, nor changed in a way that replaces its object, and ENFORCE leaves the object alone; false if it was so protected.
+$$Protects a record until then: it cannot be deleted, nor changed in a way that replaces its object, and ENFORCE leaves the object alone; false if it was so protected. NULL: without an end.
+Sample: SELECT iasql_protect('vpc', 1, now() + interval '1 day')$$;
+
+CREATE OR REPLACE FUNCTION public.iasql_protect("table" text, id bigint) RETURNS boolean
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+RETURN public.iasql_protect("table", id, NULL);
+COMMENT ON FUNCTION public.iasql_protect(text, bigint) IS
+$$Protects a record: it cannot be deleted, nor changed in a way that replaces its object, and ENFORCE leaves the object alone; false if it was protected.
 Sample: SELECT iasql_protect('vpc', 1)$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_protect("table" text) RETURNS boolean

@@ -317,6 +317,14 @@ func testRecord(b *browser, w *harness.World) {
 	if mode := w.PSQL(`SELECT mode FROM iasql_mode WHERE table_name = 'subnet' AND record_id = ` + id); mode != "ENFORCE" {
 		b.Errorf("mode is %q", mode)
 	}
+	// What ends by itself says when.
+	w.PSQL(`UPDATE iasql_mode SET until = '2200-01-02 03:04Z'`, `SELECT iasql_expire('subnet', `+id+`, '2201-02-03 04:05Z')`,
+		`SELECT iasql_protect('subnet', `+id+`, '2202-03-04 05:06Z')`)
+	b.open("/records/subnet/" + id)
+	b.says("It ends at 2200-01-02 03:04 UTC")
+	b.says("It expires: the engine deletes it at 2201-02-03 04:05 UTC")
+	b.says("until 2202-03-04 05:06 UTC")
+	w.PSQL(`SELECT iasql_unprotect('subnet', `+id+`)`)
 	w.PSQL(`DELETE FROM iasql_mode`, `DELETE FROM subnet WHERE id = `+id)
 }
 

@@ -74,7 +74,7 @@ func TestExpiryNeedsTheRight(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	w.Admin(`REVOKE iasql_user FROM ` + name)
-	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%' || '` + name + ` may not DELETE%'`)
+	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%' || '`+name+` may not DELETE%'`)
 	w.Admin(`GRANT iasql_user TO `+name, `SET ROLE iasql_engine`, `ALTER TABLE queue ENABLE ROW LEVEL SECURITY`,
 		`CREATE POLICY everything ON queue USING (true)`)
 	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%row-level security%applies to%'`)
