@@ -132,5 +132,5 @@ GRANT EXECUTE ON FUNCTION iasql_internal.changes(timestamptz), iasql_internal.wa
     iasql_internal.batch_origins(bigint[]), iasql_internal.imports(text[], text[]) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.image_at(text, bigint, timestamptz), iasql_internal.hidden_changes(text, bigint, timestamptz, bigint[]),
     iasql_internal.to_restore(text, jsonb, jsonb), iasql_internal.lost_secrets(text, bigint, timestamptz),
-    iasql_internal.refuse_lost_references(text, bigint, timestamptz, jsonb, jsonb), iasql_internal.references_of(oid),
+    iasql_internal.without_lost_references(text, bigint, timestamptz, jsonb, jsonb), iasql_internal.references_of(oid),
     iasql_internal.write_restored(text, bigint, timestamptz, jsonb, boolean, text) TO iasql_user;

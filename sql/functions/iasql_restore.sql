@@ -15,12 +15,11 @@ BEGIN
     END IF;
     image := iasql_internal.image_at("table", id, ts);
     EXECUTE format('SELECT to_jsonb(t) FROM public.%I t WHERE t.id = $1', "table") INTO present USING id;
-    wanted := iasql_internal.to_restore("table", image, present);
+    wanted := iasql_internal.without_lost_references("table", id, ts, image, iasql_internal.to_restore("table", image, present));
     secret := iasql_internal.lost_secrets("table", id, CASE WHEN present IS NULL THEN '-infinity' ELSE ts END);
     IF present IS NOT NULL AND wanted = '{}' THEN
         RAISE NOTICE '% is as it was at %: there is nothing to restore', what, ts;
     ELSE
-        PERFORM iasql_internal.refuse_lost_references("table", id, ts, image, wanted);
         IF iasql_internal.session_batch() IS NULL THEN
             CALL public.iasql_begin();
         END IF;
@@ -142,12 +141,15 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.lost_secrets(text, bigint, timestamptz) IS 'The secrets of a record that somebody has set since then; NULL if there are none.';
 
--- Of tables in which the caller may not see every record the foreign key speaks.
-CREATE OR REPLACE FUNCTION iasql_internal.refuse_lost_references("table" text, id bigint, at timestamptz, image jsonb, wanted jsonb) RETURNS void
+-- Of tables in which the caller may not see every record the foreign key speaks. What the cloud may choose, such as the network
+-- ACL that every VPC comes with, is left to it where that is gone.
+CREATE OR REPLACE FUNCTION iasql_internal.without_lost_references("table" text, id bigint, at timestamptz, image jsonb, wanted jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     class     oid := format('public.%I', "table")::regclass;
+    chosen    text[] := (SELECT m.chosen FROM iasql_internal.managed_table m WHERE m.name = without_lost_references."table");
     reference record;
+    names     text[];
     lost      text;
 BEGIN
     FOR reference IN
@@ -159,20 +161,24 @@ BEGIN
                    WHERE e.id IS NOT NULL AND NOT EXISTS (SELECT FROM public.%3$I p WHERE p.id = e.id)', "table", l."column", l.target)
         FROM iasql_internal.lists_in("table") l
     LOOP
-        CONTINUE WHEN NOT wanted ?| string_to_array(replace(replace(reference.ours, 'x.', ''), '"', ''), ', ')
-                   OR NOT has_table_privilege(format('public.%I', reference.parent), 'SELECT') OR row_security_active(format('public.%I', reference.parent));
+        names := string_to_array(replace(replace(reference.ours, 'x.', ''), '"', ''), ', ');
+        CONTINUE WHEN NOT wanted ?| names OR NOT has_table_privilege(format('public.%I', reference.parent), 'SELECT') OR row_security_active(format('public.%I', reference.parent));
         EXECUTE reference.query INTO lost USING image;
-        IF lost IS NOT NULL THEN
-            RAISE EXCEPTION 'record % of % cannot be restored as it was at %: its % refers to % of %, which is gone', id, "table", at, replace(reference.ours, 'x.', ''),
-                    CASE reference.theirs WHEN 'p.id' THEN 'record ' || lost ELSE quote_literal(lost) END, reference.parent
-                USING ERRCODE = '23503', TABLE = "table",
-                      HINT = CASE reference.theirs WHEN 'p.id' THEN format('CALL iasql_restore(%L, %s, %L) first, in the same batch, if it was there then.', reference.parent, lost, at)
-                                  ELSE format('Restore or insert that record of %I first.', reference.parent) END;
+        CONTINUE WHEN lost IS NULL;
+        lost := format('%s of %s, which is gone', CASE reference.theirs WHEN 'p.id' THEN 'record ' || lost ELSE quote_literal(lost) END, reference.parent);
+        IF names <@ chosen THEN
+            RAISE NOTICE '% of record % of % is left to the cloud: it referred to %', array_to_string(names, ', '), id, "table", lost;
+            wanted := wanted - names;
+        ELSE
+            RAISE EXCEPTION 'record % of % cannot be restored as it was at %: its % refers to %', id, "table", at, array_to_string(names, ', '), lost
+                USING ERRCODE = '23503', TABLE = "table", COLUMN = names[1],
+                      HINT = format('SELECT * FROM iasql_changes_since(…) tells of it. Restore it first, by iasql_restore(%L, …) in the same batch, or change the record by hand.', reference.parent);
         END IF;
     END LOOP;
+    RETURN wanted;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.refuse_lost_references(text, bigint, timestamptz, jsonb, jsonb) IS 'Raises if a record, as it was, refers to one that is not there any more.';
+COMMENT ON FUNCTION iasql_internal.without_lost_references(text, bigint, timestamptz, jsonb, jsonb) IS 'The columns to restore; raises if the record, as it was, refers to one that is not there any more, unless the cloud may choose another.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.write_restored("table" text, id bigint, at timestamptz, wanted jsonb, is_new boolean, secret text) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
