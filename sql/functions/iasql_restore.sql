@@ -1,7 +1,8 @@
 -- Everything is done by statements of the caller's, with the caller's own rights (R33): grants, row-level security and triggers
 -- decide as if they had been typed.
 CREATE OR REPLACE PROCEDURE public.iasql_restore("table" text, id bigint, ts timestamptz)
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+SET extra_float_digits = 1 SET "IntervalStyle" = 'postgres' SET bytea_output = 'hex' AS $$ -- as the audit log has it
 DECLARE
     what    text := format('record %s of %s', id, "table");
     image   jsonb; -- as it was

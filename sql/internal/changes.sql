@@ -124,7 +124,7 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     RETURN EXISTS (SELECT FROM public.iasql_audit_log e
                    WHERE e.record_id = l.record_id AND e.table_name = l.table_name AND e.id < l.id AND e.origin = 'user' AND e.change_type = 'UPDATE'
-                     AND coalesce(e.settled_at, 'infinity') >= l.ts - interval '1 second' AND e.change -> 'change' ?| fixed);
+                     AND coalesce(e.settled_at, 'infinity') >= l.ts AND e.change -> 'change' ?| fixed);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.asked_for(public.iasql_audit_log, text[]) IS 'Whether a user''s edit of the record itself is behind a replacement: that has a row of its own.';
