@@ -30,4 +30,4 @@ END
 $$;
 COMMENT ON FUNCTION public.iasql_changes_since(timestamptz) IS
 $$What has changed since then in all tables, wherever somebody changed it: an edit, batch, declaration or undoing here, or drift, which an event or a reading of the cloud has told. from and to are NULL for what was inserted or deleted. by_whom is the role, or whom the cloud names, if an event has told. ts is when the call was made, where an event has told; what was found since then is shown, also if it was done before. What the engine notes by itself is left out: what the cloud assigns, the first reading of a table, batches that were rolled back.
-Sample: SELECT ts, table_name, name, action, columns, by_whom, how_known FROM iasql_changes_since(now() - interval '1 hour')$$;
+Sample: SELECT * FROM iasql_changes_since(now() - interval '1 hour')$$;
