@@ -131,13 +131,13 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.to_restore(text, jsonb, jsonb) IS 'The columns that make a record what it was: those that differ and that a user may write or, of what is gone, all of these.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.lost_secrets("table" text, id bigint, since timestamptz) RETURNS text
+CREATE OR REPLACE FUNCTION iasql_internal.lost_secrets("table" text, id bigint, earliest timestamptz) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
     SELECT string_agg(s.name, ', ' ORDER BY s.name)
     FROM unnest(iasql_internal.secrets("table")) s (name)
     WHERE EXISTS (SELECT FROM public.iasql_audit_log l
-                  WHERE l.record_id = lost_secrets.id AND l.table_name = lost_secrets."table" AND l.ts > since AND l.origin = 'user'
+                  WHERE l.record_id = lost_secrets.id AND l.table_name = lost_secrets."table" AND l.ts > earliest AND l.origin = 'user'
                     AND l.change -> 'change' ->> s.name IS NOT NULL);
 END;
 COMMENT ON FUNCTION iasql_internal.lost_secrets(text, bigint, timestamptz) IS 'The secrets of a record that somebody has set since then; NULL if there are none.';

@@ -329,3 +329,32 @@ func TestUndoKeepsLaterWrites(t *testing.T) {
 	compare(t, "what a second undoing would do", s.get(`SELECT count(*) FROM iasql_preview()`), "0")
 	s.do(`CALL iasql_rollback()`)
 }
+
+// Secrets are not in the audit log, and a restore says so.
+func TestRestoreHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_secrets_manager")
+	s := user(w)
+	s.do(`INSERT INTO secret (name, description, value) VALUES ('password', 'first', 'correct horse')`)
+	w.Settled()
+	then, id := s.now(), s.get(`SELECT id FROM secret`)
+	s.do(`UPDATE secret SET description = 'second', value = 'battery staple'`)
+	w.Settled()
+	restore := `CALL iasql_restore('secret', ` + id + `, '` + then + `')`
+	s.do(restore)
+	if got := s.notices(); !strings.Contains(got, "value of record "+id+" of secret is not restored: it is a secret, which the audit log does not have") {
+		t.Errorf("it says %s", got)
+	}
+	compare(t, "what is restored", s.get(`SELECT changes::text FROM iasql_preview()`), `{"description": {"to": "first", "from": "second"}}`)
+	s.do(`CALL iasql_rollback()`, `DELETE FROM secret`)
+	w.Settled()
+	s.do(restore)
+	if got := s.notices(); strings.Count(got, "value of record "+id+" of secret is not restored") != 2 {
+		t.Errorf("of what is gone it says %s", got)
+	}
+	s.do(`CALL iasql_rollback()`)
+	if got := s.get(`SELECT string_agg("from"::text || "to"::text, '') FROM iasql_changes_since('-infinity')`); strings.Contains(got, "horse") || strings.Contains(got, "staple") {
+		t.Errorf("the changes have a secret: %s", got)
+	}
+	compare(t, "what has gone out is no change", s.get(`SELECT count(*) FROM iasql_changes_since('`+then+`') WHERE table_name = 'secret' AND by_whom IS DISTINCT FROM current_user`), "0")
+}
