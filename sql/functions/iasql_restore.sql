@@ -99,7 +99,8 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.hidden_changes(text, bigint, timestamptz, bigint[]) IS 'Whether a record that the caller has deleted was changed by others, which row-level security hides from him.';
 
--- What somebody else reads the object of again needs no new one: the deletion has not begun, or the object was let go of.
+-- What is gone gets its object back, by what the cloud had assigned, where that is certain to be there still: the deletion has not
+-- begun, or the record was forgotten.
 CREATE OR REPLACE FUNCTION iasql_internal.to_restore("table" text, image jsonb, present jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -142,8 +143,8 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.lost_secrets(text, bigint, timestamptz) IS 'The secrets of a record that somebody has set since then; NULL if there are none.';
 
--- Of tables in which the caller may not see every record the foreign key speaks. What the cloud may choose, such as the network
--- ACL that every VPC comes with, is left to it where that is gone.
+-- Of tables in which the caller may not see every record the foreign key speaks. What the cloud may choose, such as one that it
+-- makes along with another object, is left to it where that is gone.
 CREATE OR REPLACE FUNCTION iasql_internal.without_lost_references("table" text, id bigint, at timestamptz, image jsonb, wanted jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
