@@ -77,13 +77,13 @@ GRANT UPDATE (resolved) ON public.iasql_conflicts TO iasql_user;
 REVOKE EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION public.iasql_install(text[]), public.iasql_uninstall(text[]), public.iasql_types(text), public.iasql_sync_now(text[]), public.iasql_retry(text, bigint) TO iasql_user;
 
-REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text, boolean), public.iasql_join(text, boolean), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) FROM PUBLIC;
+REVOKE EXECUTE ON PROCEDURE public.iasql_begin(text, boolean), public.iasql_join(text, boolean), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint), public.iasql_restore(text, bigint, timestamptz) FROM PUBLIC;
 REVOKE EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash() FROM PUBLIC;
-GRANT EXECUTE ON PROCEDURE public.iasql_begin(text, boolean), public.iasql_join(text, boolean), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint) TO iasql_user;
+GRANT EXECUTE ON PROCEDURE public.iasql_begin(text, boolean), public.iasql_join(text, boolean), public.iasql_commit(text, text, text, text), public.iasql_rollback(boolean), public.iasql_undo(bigint), public.iasql_restore(text, bigint, timestamptz) TO iasql_user;
 GRANT EXECUTE ON FUNCTION public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash(), public.iasql_approve(bigint, text) TO iasql_user;
 
 GRANT EXECUTE ON FUNCTION public.iasql_as_of(text, timestamptz), public.iasql_as_of(anyelement, timestamptz),
-    public.iasql_changes_by(text, timestamptz), public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
+    public.iasql_changes_by(text, timestamptz), public.iasql_changes_since(timestamptz), public.iasql_create_review(text, text), public.iasql_engines(), public.iasql_get_errors(), public.iasql_get_sql_for_transaction(bigint),
     public.iasql_get_sql_since(timestamptz), public.iasql_help(), public.iasql_history(text, bigint),
     public.iasql_mode_explain(text, bigint, text), public.iasql_mode_of(text, bigint, text), public.iasql_modules_installed(),
     public.iasql_modules_list(), public.iasql_preview(), public.iasql_preview_text(), public.iasql_preview_hash(), public.iasql_ready(text), public.iasql_version(), public.iasql_wait_for(text, bigint, text, double precision),
@@ -126,3 +126,12 @@ GRANT EXECUTE ON FUNCTION public.iasql_mention(text, bigint), iasql_internal.men
     iasql_internal.drop_configuration(text), iasql_internal.prune_let_go(text, bigint), iasql_internal.may_go(text, bigint),
     iasql_internal.refuse_left(text, bigint), iasql_internal.again(text, bigint),
     iasql_internal.fold_again(text, bigint), iasql_internal.lists_in(text), iasql_internal.constraint_names() TO iasql_user;
+
+-- What iasql_changes_since and iasql_restore call, which run with the caller's rights.
+GRANT EXECUTE ON FUNCTION iasql_internal.changes(timestamptz), iasql_internal.was_replaced(public.iasql_audit_log), iasql_internal.asked_for(public.iasql_audit_log, text[]),
+    iasql_internal.is_drift(public.iasql_audit_log, text[]), iasql_internal.label(jsonb, text[], text[]), iasql_internal.labels(text, bigint[]),
+    iasql_internal.batch_origins(bigint[]), iasql_internal.imports(text[], text[]) TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.image_at(text, bigint, timestamptz), iasql_internal.hidden_changes(text, bigint, timestamptz, bigint[]),
+    iasql_internal.to_restore(text, jsonb, jsonb), iasql_internal.lost_secrets(text, bigint, timestamptz),
+    iasql_internal.without_lost_references(text, bigint, timestamptz, jsonb, jsonb), iasql_internal.references_of(oid),
+    iasql_internal.write_restored(text, bigint, timestamptz, jsonb, boolean, text) TO iasql_user;

@@ -98,6 +98,7 @@ func (c *Console) routes() http.Handler {
 	mux.Handle("GET /map", c.signedIn(c.wholeMap))
 	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))
 	mux.Handle("GET /activity", c.signedIn(c.activity))
+	mux.Handle("GET /changes", c.signedIn(c.changedSince))
 	mux.Handle("GET /modules", c.signedIn(c.modules))
 	mux.Handle("GET /modules/{module}", c.signedIn(c.manual))
 	mux.Handle("GET /as-of", c.signedIn(c.asOf))

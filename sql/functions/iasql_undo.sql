@@ -15,11 +15,14 @@ BEGIN
 END
 $$;
 COMMENT ON PROCEDURE public.iasql_undo(bigint) IS
-$$Opens a batch of this session that reverses a committed one; look at the preview, then commit it or roll it back. It takes the right to what it does: DELETE for what was inserted, INSERT for what was deleted, UPDATE of the columns that go back. What the batch had adopted stays in the cloud, and what the cloud has deleted since does not come back.
+$$Opens a batch of this session that reverses a committed one; look at the preview, then commit it or roll it back. It takes the right to what it does: DELETE for what was inserted, INSERT for what was deleted, UPDATE of the columns that go back. What the batch had adopted stays in the cloud, and what the cloud has deleted since does not come back. What was written since stays, in whichever way: a WARNING names each record and its columns.
 Sample: CALL iasql_undo(1)$$;
 
 CREATE OR REPLACE FUNCTION iasql_internal.undo(transaction_id bigint, OUT batch bigint, OUT n bigint)
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    "table" text;
+    what    text;
 BEGIN
     IF NOT EXISTS (SELECT FROM iasql_internal.batch b WHERE b.id = transaction_id AND b.closed_at IS NOT NULL) THEN
         RAISE EXCEPTION 'there is no closed batch %', coalesce(transaction_id::text, 'NULL')
@@ -30,9 +33,13 @@ BEGIN
             USING ERRCODE = 'IA022', HINT = 'Only committed batches can be undone.';
     END IF;
     batch := iasql_internal.begin_batch(NULL, transaction_id);
-    n := iasql_internal.revert_batch(transaction_id, false);
+    n := iasql_internal.revert_batch(transaction_id, false, true);
     INSERT INTO iasql_internal.undo_doubt (batch, undoes) VALUES (undo.batch, transaction_id);
     PERFORM iasql_internal.refuse_undo(batch, transaction_id, false);
+EXCEPTION WHEN foreign_key_violation THEN
+    GET STACKED DIAGNOSTICS "table" = TABLE_NAME, what = PG_EXCEPTION_DETAIL;
+    RAISE EXCEPTION 'batch % cannot be undone: % (%)', transaction_id, SQLERRM, what
+        USING ERRCODE = '23503', TABLE = "table", HINT = 'Change those rows first. Nothing was changed.';
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.undo(bigint, OUT bigint, OUT bigint) IS 'The first half of iasql_undo: opens the batch, writes the rows, and raises unless the caller might have updated and deleted them.';

@@ -283,8 +283,10 @@ COMMENT ON FUNCTION iasql_internal.constraint_names() IS 'The deferrable constra
 -- Puts the records a batch has written back to what they were before it, from the audit log alone. With forget nothing of
 -- the batch is left to be done: for a batch that has not reached the cloud. Without, the restoring writes are changes like
 -- any others, for the engine to carry out; what the cloud assigns is not restored then, for the old objects are gone. What
--- the cloud has deleted since does not come back: only what the batch deleted is inserted again.
-CREATE OR REPLACE FUNCTION iasql_internal.revert_batch(batch bigint, forget boolean) RETURNS bigint
+-- the cloud has deleted since does not come back: only what the batch deleted is inserted again. With keep, for a batch that
+-- was closed, what was written since stays (later.sql).
+DROP FUNCTION IF EXISTS iasql_internal.revert_batch(bigint, boolean);
+CREATE OR REPLACE FUNCTION iasql_internal.revert_batch(batch bigint, forget boolean, keep boolean DEFAULT false) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off
 SET extra_float_digits = 1 SET "IntervalStyle" = 'postgres' SET bytea_output = 'hex' AS $$
 DECLARE
@@ -367,6 +369,9 @@ BEGIN
                   ORDER BY l.record_id, c.key, l.id) e
             WHERE NOT (managed.settings AND e.key = ANY (managed.write_only))
             GROUP BY e.record_id) o USING (record_id);
+        IF keep THEN
+            images := iasql_internal.without_later(batch, managed.name, images);
+        END IF;
         present := '{}';
         IF images @> '[{"adopted": true}]' OR images @> '[{"there": true}]' THEN
             EXECUTE format('SELECT coalesce(jsonb_object_agg(t.id, to_jsonb(t)), ''{}'') FROM public.%I t
@@ -524,4 +529,4 @@ BEGIN
     RETURN total;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.revert_batch(bigint, boolean) IS 'Puts records back to what they were before a batch; returns how many were written.';
+COMMENT ON FUNCTION iasql_internal.revert_batch(bigint, boolean, boolean) IS 'Puts records back to what they were before a batch, with keep but for what was written since; returns how many were written.';

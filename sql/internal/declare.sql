@@ -63,6 +63,8 @@ BEGIN
                                       ELSE 'CALL iasql_commit() puts that in force, iasql_rollback() takes it back.' END
                           FROM iasql_internal.declaration d WHERE d.id = other);
     END IF;
+    UPDATE iasql_internal.batch b SET declares = array_append(b.declares, begin_declaration.configuration)
+    FROM iasql_internal.declaration d WHERE d.id = made AND b.id = d.batch AND NOT begin_declaration.configuration = ANY (b.declares);
     RETURN made;
 EXCEPTION WHEN lock_not_available THEN
     RAISE EXCEPTION 'somebody is just beginning to declare configuration %', quote_literal(configuration)

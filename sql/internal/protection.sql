@@ -2,19 +2,25 @@
 -- trigger, and the engine stops at it.
 
 -- With the name that its user calls it by: what a tag called name says, however that is spelt, or a column.
+CREATE OR REPLACE FUNCTION iasql_internal.label(image jsonb, names text[], identity text[]) RETURNS text
+LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN coalesce((SELECT min(t.value)
+                     FROM jsonb_each_text(CASE jsonb_typeof(image -> 'tags') WHEN 'object' THEN image -> 'tags' END) t
+                     WHERE lower(t.key) = 'name' AND t.value <> ''),
+                    (SELECT min(image ->> n.name) FROM unnest(names) n (name)),
+                    (SELECT min(image ->> i.name) FROM unnest(identity) i (name)));
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.label(jsonb, text[], text[]) IS 'What people call a record: its tag called name, a column that names it, or else what the cloud calls its object.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.called("table" text, id bigint, image jsonb) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     managed iasql_internal.managed_table;
-    label   text;
 BEGIN
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = called."table";
-    SELECT coalesce((SELECT min(t.value)
-                     FROM jsonb_each_text(CASE jsonb_typeof(image -> 'tags') WHEN 'object' THEN image -> 'tags' END) t
-                     WHERE lower(t.key) = 'name' AND t.value <> ''),
-                    min(image ->> n.name), min(image ->> i.name)) INTO label
-    FROM unnest(coalesce(nullif(managed.names, '{}'), ARRAY[NULL])) n (name), unnest(coalesce(nullif(managed.identity, '{}'), ARRAY[NULL])) i (name);
-    RETURN iasql_internal.plain(concat("table", ' ' || quote_literal(label), format(' (id %s)', id)));
+    RETURN iasql_internal.plain(concat("table", ' ' || quote_literal(iasql_internal.label(image, managed.names, managed.identity)), format(' (id %s)', id)));
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.called(text, bigint, jsonb) IS 'A record as its user calls it: by its table, name and id.';

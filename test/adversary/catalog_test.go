@@ -13,13 +13,13 @@ var (
 	// forReaders are the platform's functions in schema public that only read.
 	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines",
 		"iasql_get_errors", "iasql_get_sql_for_transaction",
-		"iasql_changes_by", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain",
+		"iasql_changes_by", "iasql_changes_since", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain",
 		"iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text",
 		"iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
 	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_declare",
-		"iasql_declared", "iasql_expire", "iasql_forget", "iasql_install", "iasql_join", "iasql_mention", "iasql_protect", "iasql_unprotect", "iasql_retry", "iasql_rollback",
+		"iasql_declared", "iasql_expire", "iasql_forget", "iasql_install", "iasql_join", "iasql_mention", "iasql_protect", "iasql_unprotect", "iasql_restore", "iasql_retry", "iasql_rollback",
 		"iasql_sync_now", "iasql_types", "iasql_undo", "iasql_uninstall"}
 	// withCallersPath are functions with the caller's rights that also look names
 	// up as the caller does: the condition of iasql_wait_for is the caller's SQL.
@@ -30,6 +30,7 @@ var (
 	definersForAll = []string{
 		"about",                           // descriptions of tables
 		"batch_exists",                    // a number
+		"batch_origins",                   // names of batches and of configurations, which everybody sees
 		"batch_progress", "batch_headway", // numbers
 		"batch_text",                        // what errors call a batch
 		"batches",                           // of batches, whose they are and how many records they hold
@@ -47,6 +48,7 @@ var (
 		"declared_name",                     // names of configurations, which everybody sees
 		"deferred_commits", "failed_commit", // of the caller's own batches
 		"hash_of",          // of a preview of the caller's
+		"imports",          // times, of accounts and tables that the caller names
 		"in_the_way",       // who holds locks, which pg_locks shows
 		"log_since",        // a time
 		"open_batch_text",  // which batch the session works in
@@ -72,6 +74,7 @@ var (
 		"confirm_vanished", // takes permits to delete
 		"commit",           // takes the right to every change of the batch, and permits for the caller's own
 		"forget",           // takes a permit and the right to DELETE
+		"hidden_changes",   // yes or no, of records that the caller has deleted himself
 		"planned",          // numbers of records of a preview of the caller's
 		"retry",            // takes permits for all that is pending
 		"set_expiry",       // takes a permit and the right to DELETE, none of the table hidden

@@ -92,6 +92,7 @@ var needNone = map[string]string{
 	"iasql_apply": "does nothing", "iasql_sync": "does nothing", "iasql_preview_apply": "does nothing",
 	"iasql_preview_sync": "does nothing",
 	"iasql_as_of":        "reads as its caller", "iasql_changes_by": "reads as its caller",
+	"iasql_changes_since": "reads as its caller",
 	"iasql_create_review": "reads as its caller", "iasql_drift": "reads as its caller",
 	"iasql_engines": "reads", "iasql_get_errors": "reads as its caller",
 	"iasql_get_sql_for_transaction": "reads as its caller", "iasql_get_sql_since": "reads as its caller",
@@ -138,6 +139,15 @@ func deeds(one func(query string) string) []deed {
 			needs: []string{"INSERT"}},
 		{name: "iasql_undo", what: "an UPDATE", act: `CALL iasql_undo(` + batch("edited") + `)`,
 			needs: []string{"UPDATE"}},
+		{name: "iasql_restore", what: "of what was changed",
+			setup: []string{`UPDATE queue SET delay_seconds = 9 WHERE id = ` + kept},
+			act:   `CALL iasql_restore('queue', ` + kept + `, now())`, // the transaction began before the edit
+			// A record that its caller does not see is none that he may restore (IA006).
+			needs: []string{"UPDATE", "SELECT"}, except: []string{"SELECT USING another row"}},
+		{name: "iasql_restore", what: "of what was deleted",
+			setup: []string{asActor, `DELETE FROM queue WHERE id = ` + kept, asAdmin},
+			act:   `CALL iasql_restore('queue', ` + kept + `, now())`,
+			needs: []string{"INSERT"}},
 		{name: "iasql_commit", what: "an INSERT",
 			setup: []string{asActor, `CALL iasql_begin('c')`, `INSERT INTO queue (name) VALUES ('made')`, asAdmin},
 			act:   `CALL iasql_commit()`,

@@ -140,7 +140,7 @@ func (v *visitor) signIn(database string) int {
 var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1",
 	"/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
 	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed",
-	"/activity?show=conflicts", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/events"}
+	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&page=0", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/events"}
 
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.
@@ -157,6 +157,7 @@ func TestConsole(t *testing.T) {
 	t.Run("browser", func(t *testing.T) { testBrowser(newBrowser(t, newChromium(t), base), w) })
 	t.Run("review", func(t *testing.T) { testReview(newBrowser(t, newChromium(t), base), w, cloud) })
 	t.Run("resolve", func(t *testing.T) { testResolve(newBrowser(t, newChromium(t), base), w) })
+	t.Run("changes", func(t *testing.T) { testChanges(t, w, base) })
 	t.Run("tls", func(t *testing.T) { testTLS(t, newChromium(t), w) })
 	t.Run("hidden", func(t *testing.T) { testHidden(t, w, base) })
 	t.Run("token", func(t *testing.T) { testToken(t, w, base) })
@@ -257,7 +258,7 @@ func testBrowser(b *browser, w *harness.World) {
 	// What is smuggled into a name is text.
 	id := w.PSQL(`SELECT id FROM queue WHERE name = 'hostile'`)
 	for _, path := range []string{"/records/queue", "/records/queue/" + id, "/map/queue/" + id,
-		"/activity?show=changes", "/as-of?table=queue", "/as-of?table=queue&whole=1",
+		"/activity?show=changes", "/changes", "/as-of?table=queue", "/as-of?table=queue&whole=1",
 		"/records/queue?c=name&o=has&v=" + url.QueryEscape(hostile), "/records/" + url.PathEscape(hostile),
 		"/batches/" + url.PathEscape("<script>window.hostile=1</script>")} {
 		b.open(path)
@@ -276,7 +277,7 @@ func testBrowser(b *browser, w *harness.World) {
 	testRecord(b, w)
 	testBatch(b, w)
 	for path, text := range map[string]string{"/map": "What hangs on what", "/activity": "SQS.CreateQueue",
-		"/modules": "aws_sqs", "/as-of?table=queue": "created", "/activity?show=cycles": "full"} {
+		"/modules": "aws_sqs", "/as-of?table=queue": "created", "/changes": "insert", "/activity?show=cycles": "full"} {
 		b.open(path)
 		b.says(text)
 	}
@@ -512,7 +513,7 @@ func testForged(t *testing.T, w *harness.World, base string) {
 		"/records/vpc?sort=" + strings.Repeat("x", 4000), "/records/vpc/99999999999999999999999", "/records/pg_authid",
 		"/records/pg_authid/1",
 		"/records/vpc?c=cidr_block%27--&o=eq&v=1", "/records/vpc?after=eyJpIjoie30ifQ",
-		"/as-of?table=vpc&from=nonsense", "/activity?before=x", "/records/queue?c=name&o=has&v=" +
+		"/as-of?table=vpc&from=nonsense", "/activity?before=x", "/changes?hours=x&page=-1&table=no&by=%27%25", "/records/queue?c=name&o=has&v=" +
 			strings.Repeat("y", 20000)} {
 		if status, body, _ := v.send(http.MethodGet, path, nil); status >= 500 ||
 			strings.Contains(body, "SCRAM-SHA-256") {

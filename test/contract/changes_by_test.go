@@ -151,6 +151,11 @@ func changesUseIndexes(t *testing.T, url string, asked ...string) {
 		}
 		t.Logf("%s: %s", args, time.Since(begun).Round(time.Millisecond))
 	}
+	begun := time.Now()
+	if n := reads(`SELECT * FROM iasql_changes_since(now() - interval '1 hour')`); n > 0 {
+		t.Errorf("iasql_changes_since: reads %d rows of the audit log one after the other", n)
+	}
+	t.Logf("iasql_changes_since: %s", time.Since(begun).Round(time.Millisecond))
 }
 
 // changesHidden asks as somebody who does not see every row.

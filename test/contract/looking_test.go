@@ -23,6 +23,7 @@ func TestColumns(t *testing.T) {
 		{"iasql_ready()", "iasql_ready"},
 		{"iasql_history('aws_regions', 1)", "ts kind by what details"},
 		{"iasql_as_of('aws_regions', now())", "record"},
+		{"iasql_changes_since(now())", "ts table_name record_id name action columns from to by_whom from_where how_known"},
 		{"iasql_get_errors()", "ts table_name record_id message"},
 		{"iasql_modules_list()", "module_name module_version dependencies"},
 		{"iasql_modules_installed()", "module_name module_version dependencies"},

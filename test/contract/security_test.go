@@ -163,7 +163,7 @@ func inCatalog(t *testing.T, w *harness.World) {
 		}
 	}
 	if got := w.Admin(`SELECT string_agg(p.proname, ' ' ORDER BY p.proname) FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
-		AND p.proname LIKE 'iasql\_%' AND NOT has_function_privilege('iasql_reader', p.oid, 'EXECUTE')`); got != "iasql_adopt iasql_approve iasql_begin iasql_commit iasql_confirm iasql_declare iasql_declared iasql_expire iasql_forget iasql_install iasql_join iasql_mention iasql_protect iasql_protect iasql_protect iasql_retry iasql_rollback iasql_sync_now iasql_types iasql_undo iasql_uninstall iasql_unprotect iasql_unprotect" {
+		AND p.proname LIKE 'iasql\_%' AND NOT has_function_privilege('iasql_reader', p.oid, 'EXECUTE')`); got != "iasql_adopt iasql_approve iasql_begin iasql_commit iasql_confirm iasql_declare iasql_declared iasql_expire iasql_forget iasql_install iasql_join iasql_mention iasql_protect iasql_protect iasql_protect iasql_restore iasql_retry iasql_rollback iasql_sync_now iasql_types iasql_undo iasql_uninstall iasql_unprotect iasql_unprotect" {
 		t.Errorf("functions that a reader may not call: %s", got)
 	}
 	if got := w.Admin(`SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace

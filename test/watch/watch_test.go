@@ -88,7 +88,7 @@ func TestWhoDidIt(t *testing.T) {
 	w.Eventually(20*time.Second, "the queue is read", func() bool {
 		return w.Admin(`SELECT count(*) FROM iasql_internal.event_source WHERE answered IS NOT NULL`) == "1"
 	})
-	id := w.PSQL(`SELECT vpc_id FROM vpc`)
+	id, then := w.PSQL(`SELECT vpc_id FROM vpc`), w.PSQL(`SELECT clock_timestamp()`)
 
 	w.CLI("ec2", "modify-vpc-attribute", "--vpc-id", id, "--enable-dns-hostnames", `{"Value":false}`)
 	w.send(w.event("ec2.amazonaws.com", "ModifyVpcAttribute",
@@ -115,5 +115,15 @@ func TestWhoDidIt(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg(change_type || ' ' || actor_session, ', ' ORDER BY id) FROM iasql_audit_log
 		WHERE table_name = 'vpc' AND origin = 'engine' AND actor IS NOT NULL`); strings.Join(strings.Fields(got), " ") != "UPDATE ana@example.com, INSERT ana@example.com, DELETE ana@example.com" {
 		t.Errorf("the audit log has %s", got)
+	}
+	if got, want := w.PSQL(`SELECT string_agg(concat_ws(' ', action, by_whom, from_where, how_known), ', ') FROM iasql_changes_since(now() - interval '1 hour') WHERE table_name = 'vpc'`),
+		strings.ReplaceAll("update ANA account default event of the cloud, insert ANA account default event of the cloud, delete ANA account default event of the cloud",
+			"ANA", fmt.Sprintf(ana, w.AWS.ID)); got != want {
+		t.Errorf("what has changed: %s\nwant %s", got, want)
+	}
+	// What somebody has changed there is as it was.
+	w.PSQL(`CALL iasql_restore('vpc', `+w.PSQL(`SELECT id FROM vpc`)+`, '`+then+`')`, `CALL iasql_commit()`)
+	if got := w.CLI("ec2", "describe-vpc-attribute", "--vpc-id", id, "--attribute", "enableDnsHostnames")["EnableDnsHostnames"].(map[string]any)["Value"]; got != true {
+		t.Errorf("after the restore it is %v", got)
 	}
 }
