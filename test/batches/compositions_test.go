@@ -98,3 +98,153 @@ func TestNetwork(t *testing.T) {
 	}
 	w.PSQL(`SELECT * FROM iasql_install('network')`, `INSERT INTO network (name) VALUES ('anew')`, `DELETE FROM network`)
 }
+
+// An instance is staged, rolled back, undone and declared with its parts, as if it were one record.
+func TestNetworkInBatches(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	w.Install(east, "network")
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Settled()
+	none := tabled(w)
+	s := user(w)
+	s.do(`CALL iasql_begin('net')`, `INSERT INTO network (name, nat) VALUES ('shop', 'none')`)
+	if got := s.get(`SELECT count(*) FILTER (WHERE action = 'create' AND direction = 'push') || ' of ' || count(*) FROM iasql_preview()`); got != "14 of 14" {
+		t.Errorf("the preview has %s: %s", got, s.get(`SELECT string_agg(concat_ws(' ', action, direction, description), '; ') FROM iasql_preview()`))
+	}
+	if said := w.Refused(`UPDATE network SET zones = 3`); !strings.Contains(said, "IA020") {
+		t.Errorf("a staged instance was changed: %s", said)
+	}
+	if said := w.Refused(`SELECT * FROM iasql_uninstall('network')`); !strings.Contains(said, "staged in batch") {
+		t.Errorf("uninstalled: %s", said)
+	}
+	s.do(`CALL iasql_rollback()`)
+	if got := w.PSQL(`SELECT count(*) FROM network`, `SELECT count(*) FROM iasql_parts`) + " " + tabled(w); got != "0\n0 "+none {
+		t.Errorf("after the rollback: %s", got)
+	}
+
+	s.do(`CALL iasql_begin('net')`, `INSERT INTO network (name, nat) VALUES ('shop', 'none')`, `CALL iasql_commit()`)
+	made := counts(w, "shop")
+	records := w.PSQL(`SELECT string_agg(table_name || record_id, ' ' ORDER BY table_name, record_id) FROM iasql_parts`)
+	s.do(`CALL iasql_begin('less')`, `UPDATE network SET zones = 1`)
+	less := s.get(`SELECT count(*) FROM iasql_parts`)
+	s.do(`CALL iasql_rollback()`)
+	if got := counts(w, "shop"); got != made || less != "9" {
+		t.Errorf("after rolling back a change it has %s, had %s, and %s in between", got, made, less)
+	}
+	s.do(`CALL iasql_begin('less')`, `UPDATE network SET zones = 1`, `CALL iasql_commit()`)
+	less = w.PSQL(`SELECT id FROM iasql_batches WHERE name = 'less' AND outcome = 'committed'`)
+	s.do(`CALL iasql_undo(`+less+`)`, `CALL iasql_commit()`)
+	if got := w.PSQL(`SELECT zones FROM network`) + w.PSQL(`SELECT string_agg(table_name || record_id, ' ' ORDER BY table_name, record_id) FROM iasql_parts`); got != "2"+records {
+		t.Errorf("after undoing a change it has %s, had %s", got, records)
+	}
+	s.do(`CALL iasql_begin('away')`, `DELETE FROM network`, `CALL iasql_rollback()`)
+	if got := counts(w, "shop"); got != made {
+		t.Errorf("after rolling back the deletion it has %s, had %s", got, made)
+	}
+	w.PSQL(`UPDATE network SET zones = 3`) // what came back is a part as before
+	w.Settled()
+	w.PSQL(`DELETE FROM network`)
+	w.Settled()
+	if got := tabled(w); got != none {
+		t.Errorf("there was %s and is %s", none, got)
+	}
+}
+
+// A configuration that has an instance has its parts, whether or not a declaration writes them again.
+func TestNetworkDeclared(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	w.Install(east, "network")
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.Settled()
+	none := tabled(w)
+	s := user(w)
+	s.declare("shop", `INSERT INTO network (name, nat) VALUES ('shop', 'none')`)
+	made := counts(w, "shop")
+	before := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name IN ('vpc', 'subnet', 'network')`)
+	s.declare("shop", `INSERT INTO network (name, nat) VALUES ('shop', 'none') ON CONFLICT DO NOTHING`)
+	s.declare("shop", `SELECT iasql_mention('network', id) FROM network`)
+	if got := counts(w, "shop"); got != made {
+		t.Errorf("declared again it has %s, had %s", got, made)
+	}
+	if got := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name IN ('vpc', 'subnet', 'network')`); got != before {
+		t.Errorf("the audit log had %s rows and has %s", before, got)
+	}
+	w.PSQL(`UPDATE network SET zones = 3`) // outside of a declaration
+	s.declare("shop", `INSERT INTO network (name, nat) VALUES ('shop', 'none') ON CONFLICT DO NOTHING`)
+	if got := w.PSQL(`SELECT count(*) FROM iasql_parts WHERE part = 'public_subnet'`); got != "3" {
+		t.Errorf("%s public subnets", got)
+	}
+	// Another instance in its place, whose parts are the same but for their names, is another one.
+	s.declare("shop", `INSERT INTO network (name, nat) VALUES ('store', 'none')`)
+	if got := w.PSQL(`SELECT string_agg(name, ' ') FROM network`) + counts(w, "store"); got != "store"+made {
+		t.Errorf("there are %s", got)
+	}
+	w.Settled()
+	s.do(`DELETE FROM iasql_configurations WHERE name = 'shop'`, `SELECT iasql_wait_for_all(60)`)
+	w.Settled()
+	if got := tabled(w); got != none {
+		t.Errorf("there was %s and is %s", none, got)
+	}
+}
+
+// Parts are written with the rights of whoever writes the instance, and nobody makes a part of what he has not inserted with it.
+func TestRightsOfParts(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	w.Install(east, "network")
+	w.Settled()
+	w.PSQL(`INSERT INTO network (name, nat, zones) VALUES ('shop', 'none', 1)`, `INSERT INTO vpc (cidr_block) VALUES ('10.9.0.0/16')`)
+	reader, guest, ana := w.Login("reader", "iasql_reader"), w.Login("guest", "iasql_reader"), w.Login("ana", "iasql_user")
+	refused := func(url, want string, statements ...string) {
+		t.Helper()
+		if out, err := w.TryPSQL(url, statements...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s %v, want %s", statements, out, err, want)
+		}
+	}
+	get := func(url, query string) string {
+		t.Helper()
+		out, err := w.TryPSQL(url, query)
+		if err != nil {
+			t.Error(err)
+		}
+		return out
+	}
+	w.Admin(`GRANT INSERT, UPDATE, DELETE ON network, vpc, internet_gateway TO ` + get(guest, `SELECT current_user`))
+	refused(reader, "permission denied for table network", `DELETE FROM network`)
+	refused(guest, "permission denied for table subnet", `INSERT INTO network (name, nat) VALUES ('theirs', 'none')`)
+	refused(guest, "permission denied", `DELETE FROM network`)
+	if got := w.PSQL(`SELECT count(*) FROM network`, `SELECT count(*) FROM vpc WHERE NOT is_default`); got != "1\n2" {
+		t.Errorf("after what was refused there are %s", got)
+	}
+	if got := get(reader, `SELECT count(*) FROM iasql_parts`); got != "9" {
+		t.Errorf("the reader sees %s parts", got)
+	}
+
+	// What row-level security hides from somebody he does not write by an instance, nor sees among its parts.
+	w.Admin(`ALTER TABLE subnet ENABLE ROW LEVEL SECURITY`, `CREATE POLICY theirs ON subnet TO iasql_reader USING (current_user NOT LIKE 'ana%' OR tags ->> 'tier' = 'public')`)
+	refused(ana, "not yours to change", `UPDATE network SET tags = '{"a": "b"}'`)
+	refused(ana, "not yours to delete", `DELETE FROM network`)
+	if got := get(ana, `SELECT count(*), count(*) FILTER (WHERE part = 'private_subnet') FROM iasql_parts`); got != "8|0" {
+		t.Errorf("ana sees %s parts", got)
+	}
+	w.Admin(`REVOKE SELECT ON vpc FROM iasql_reader`)
+	if got := get(ana, `SELECT count(*) FILTER (WHERE table_name = 'vpc') FROM iasql_parts`); got != "0" {
+		t.Errorf("ana sees %s parts of a table that she may not read", got)
+	}
+	w.Admin(`GRANT SELECT ON vpc TO iasql_reader`, `ALTER TABLE subnet DISABLE ROW LEVEL SECURITY`)
+
+	// Nobody has a record of somebody's become a part, nor asks for what he has not written.
+	mine := w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
+	instance := w.PSQL(`SELECT id FROM network`)
+	note := `SELECT iasql_internal.note_parts('network', '[{"table": "vpc", "id": ` + mine + `, "instance": ` + instance + `, "part": "vpc", "key": "x"}]')`
+	refused(ana, "IA032", note)
+	refused(ana, "IA032", `BEGIN`, `UPDATE network SET tags = '{"a": "b"}'`, note)
+	if got := get(ana, `SELECT iasql_internal.parts_of('network', '{`+instance+`}')`); got != "[]" {
+		t.Errorf("ana is told of parts: %s", got)
+	}
+	if got := w.PSQL(`SELECT string_agg(DISTINCT "user", ' ') = session_user::text FROM iasql_audit_log WHERE table_name = 'subnet' AND origin = 'user'`); got != "t" {
+		t.Errorf("the audit log does not say who wrote the parts")
+	}
+}
