@@ -256,7 +256,7 @@ func sayWhere(err error, c *modules.Composition, file string) error {
 	}
 	hint := pg.Hint
 	if hint == "" {
-		hint = "Names outside of pg_catalog are written with their schema, such as public.vpc; the row of the interface and part are not."
+		hint = "Names outside of pg_catalog are written with their schema, such as public.t; those of the interface and of part are not."
 	}
 	return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: %s: %s", c.Name, file, pg.Message), Hint: hint}
 }

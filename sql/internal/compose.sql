@@ -188,25 +188,24 @@ COMMENT ON FUNCTION iasql_internal.update_part(iasql_internal.composition_part, 
 CREATE OR REPLACE FUNCTION iasql_internal.delete_composed(composition text, gone jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    of    record;
-    left_ text;
+    of record;
+    n  bigint;
 BEGIN
     FOR of IN
-        SELECT p.table_name, array_agg(g.id) AS ids
-        FROM jsonb_to_recordset(gone) g (part text, id bigint)
+        SELECT p.part, p.table_name, array_agg(g.id) AS ids, array_agg(DISTINCT g.instance) AS instances
+        FROM jsonb_to_recordset(gone) g (instance bigint, part text, id bigint)
         JOIN iasql_internal.composition_part p ON p.composition = delete_composed.composition AND p.part = g.part
-        GROUP BY p.place, p.table_name ORDER BY p.place DESC
+        GROUP BY p.part, p.place, p.table_name ORDER BY p.place DESC
     LOOP
         EXECUTE format('DELETE FROM public.%I t WHERE t.id = ANY ($1)', of.table_name) USING of.ids;
+        GET DIAGNOSTICS n = ROW_COUNT;
+        -- Some may have gone with what was deleted before.
+        IF n < cardinality(of.ids) AND EXISTS (
+            SELECT FROM jsonb_to_recordset(iasql_internal.parts_of(composition, of.instances)) x (part text, id bigint)
+            WHERE x.part = of.part AND x.id = ANY (of.ids)) THEN
+            PERFORM iasql_internal.refuse_part(composition, of.table_name, 'delete');
+        END IF;
     END LOOP;
-    SELECT p.table_name INTO left_
-    FROM jsonb_to_recordset(iasql_internal.parts_of(composition, ARRAY(SELECT DISTINCT g.instance FROM jsonb_to_recordset(gone) g (instance bigint))))
-        x (part text, id bigint)
-    JOIN jsonb_to_recordset(gone) g (part text, id bigint) USING (part, id)
-    JOIN iasql_internal.composition_part p ON p.composition = delete_composed.composition AND p.part = x.part LIMIT 1;
-    IF FOUND THEN
-        PERFORM iasql_internal.refuse_part(composition, left_, 'delete');
-    END IF;
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.delete_composed(text, jsonb) IS 'Deletes parts of instances, the last ones first.';
