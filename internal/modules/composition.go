@@ -3,6 +3,7 @@ package modules
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -20,6 +21,8 @@ type Composition struct {
 	Parts   []CompositionPart `json:"parts"`
 	// Interface is the statements that make the table and describe its columns.
 	Interface string `json:"-"`
+	// Upgrades are the statements that bring the table of an installed version to a later one, by that.
+	Upgrades map[int]string `json:"-"`
 }
 
 // CompositionPart says which records of one table a row of the interface stands for. Parts are in
@@ -35,7 +38,8 @@ type CompositionPart struct {
 
 var compositionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,29}$`)
 
-// ReadComposition reads a composition from a folder: manifest.json, interface.sql, and parts/NAME.sql for each part.
+// ReadComposition reads a composition from a folder: manifest.json, interface.sql, parts/NAME.sql for each part, and
+// upgrade_N.sql for versions whose interface is another.
 func ReadComposition(folder fs.FS) (*Composition, error) {
 	manifest, err := fs.ReadFile(folder, "manifest.json")
 	if err != nil {
@@ -54,7 +58,15 @@ func ReadComposition(folder fs.FS) (*Composition, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read composition %s: %w", c.Name, err)
 	}
-	c.Interface = string(text)
+	c.Interface, c.Upgrades = string(text), map[int]string{}
+	for v := 2; v <= c.Version; v++ {
+		text, err := fs.ReadFile(folder, fmt.Sprintf("upgrade_%d.sql", v))
+		if err == nil {
+			c.Upgrades[v] = string(text)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read composition %s: %w", c.Name, err)
+		}
+	}
 	for i := range c.Parts {
 		text, err := fs.ReadFile(folder, "parts/"+c.Parts[i].Name+".sql")
 		if err != nil {

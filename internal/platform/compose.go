@@ -47,41 +47,125 @@ func InstallComposition(ctx context.Context, pool *pgxpool.Pool, c *modules.Comp
 	return made, err
 }
 
-// InstallOwnComposition makes the interface and the parts of a composition of the administrator's, as whom conn is logged in:
-// what it is made of runs with the rights of whoever writes it, and its defaults and checks with the engine's as well.
-func InstallOwnComposition(ctx context.Context, conn *pgx.Conn, c *modules.Composition) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		var member, brought bool
-		if err := tx.QueryRow(ctx, `SELECT pg_has_role(current_user, 'iasql_engine', 'MEMBER')`).Scan(&member); err != nil {
+// TakeComposition installs a composition, or brings the one that is installed to a later version, in a transaction of the
+// administrator's, who is a member of iasql_engine: what a composition is made of runs with the rights of whoever writes it, and its
+// defaults and checks with the engine's as well. What a later version changes in the parts of instances is staged in a batch that it
+// opens; it returns the batch, 0 if it has opened none.
+func TakeComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) (batch int64, err error) {
+	var member, brought bool
+	var from int
+	if err := tx.QueryRow(ctx, `SELECT pg_has_role(current_user, 'iasql_engine', 'MEMBER')`).Scan(&member); err != nil {
+		return 0, err
+	}
+	if !member {
+		return 0, &UserError{Code: "42501", Message: "permission denied: to install a composition from a folder, or a later version of one, takes a member of iasql_engine",
+			Hint: "Its defaults and checks run with the engine's rights. Let an administrator do it."}
+	}
+	if err := tx.QueryRow(ctx, `SELECT coalesce(max(m.installed), 0), count(*) FILTER (WHERE c.own IS NOT TRUE) > 0
+		FROM iasql_internal.module m LEFT JOIN iasql_internal.composition c USING (name) WHERE m.name = $1`, c.Name).Scan(&from, &brought); err != nil {
+		return 0, err
+	}
+	switch {
+	case brought && own:
+		return 0, &UserError{Code: "IA016", Message: fmt.Sprintf("there is a module %s, which the engine brings", c.Name),
+			Hint: "Give your composition another name."}
+	case from >= c.Version:
+		return 0, &UserError{Code: "IA016", Message: fmt.Sprintf("composition %s is installed in version %d already, and this is version %d", c.Name, from, c.Version),
+			Hint: "A change of a composition is a later version: raise version in manifest.json."}
+	case from > 0:
+		return upgradeComposition(ctx, tx, c, own)
+	}
+	return 0, asEngine(ctx, tx, func() error {
+		if err := tellOf(ctx, tx, c, own); err != nil {
 			return err
 		}
-		if !member {
-			return &UserError{Code: "42501", Message: "permission denied: a composition of your own takes a member of iasql_engine",
-				Hint: "Its defaults and checks run with the engine's rights. Let an administrator install it."}
-		}
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE iasql_engine; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL lock_timeout = '5s'`); err != nil {
-			return err
-		}
-		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.module m LEFT JOIN iasql_internal.composition c USING (name)
-			WHERE m.name = $1 AND c.own IS NOT TRUE)`, c.Name).Scan(&brought); err != nil {
-			return err
-		}
-		if brought {
-			return &UserError{Code: "IA016", Message: fmt.Sprintf("there is a module %s, which the engine brings", c.Name),
-				Hint: "Give your composition another name."}
-		}
-		batch := &pgx.Batch{}
-		registerComposition(batch, c, true)
-		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
-			return err
-		}
-		made, err := compose(ctx, tx, c)
-		if err == nil && !made {
-			err = &UserError{Code: "IA016", Message: fmt.Sprintf("composition %s is installed already", c.Name),
-				Hint: fmt.Sprintf("Delete its instances and SELECT * FROM iasql_uninstall('%s') before you install it anew.", c.Name)}
-		}
+		_, err := compose(ctx, tx, c)
 		return err
 	})
+}
+
+// asEngine does something as the role that owns what the engine makes.
+func asEngine(ctx context.Context, tx pgx.Tx, do func() error) error {
+	if _, err := tx.Exec(ctx, `SET LOCAL ROLE iasql_engine; SET LOCAL search_path = pg_catalog, pg_temp; SET LOCAL lock_timeout = '5s'`); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `SET LOCAL ROLE NONE`)
+	return err
+}
+
+func tellOf(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) error {
+	batch := &pgx.Batch{}
+	registerComposition(batch, c, own)
+	return tx.SendBatch(ctx, batch).Close()
+}
+
+// upgradeComposition takes a later version: what instances want by it otherwise than by the one before is written in a batch.
+func upgradeComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) (batch int64, err error) {
+	table := pgx.Identifier{"public", c.Name}.Sanitize()
+	if _, err := tx.Exec(ctx, `CALL public.iasql_begin($1)`, fmt.Sprintf("composition %s version %d", c.Name, c.Version)); err != nil {
+		return 0, err
+	}
+	if err := tx.QueryRow(ctx, `SELECT iasql_internal.session_batch()`).Scan(&batch); err != nil {
+		return 0, err
+	}
+	if _, err := tx.Exec(ctx, "LOCK TABLE "+table+" IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+		return 0, err
+	}
+	var had, was []byte
+	if err := tx.QueryRow(ctx, `SELECT h.had, iasql_internal.wanted_parts($1, i.rows, h.had)
+		FROM (SELECT jsonb_agg(to_jsonb(t)) AS rows, array_agg(t.id) AS ids FROM `+table+` t) i
+		CROSS JOIN LATERAL (SELECT iasql_internal.parts_of($1, i.ids) AS had) h`, c.Name).Scan(&had, &was); err != nil {
+		return 0, err
+	}
+	if err := asEngine(ctx, tx, func() error { return renewComposition(ctx, tx, c, own) }); err != nil {
+		return 0, err
+	}
+	_, err = tx.Exec(ctx, `SELECT iasql_internal.compose_rows($1, $2, $3, i.rows)
+		FROM (SELECT jsonb_agg(to_jsonb(t)) AS rows FROM `+table+` t) i WHERE i.rows IS NOT NULL`, c.Name, was, had)
+	return batch, err
+}
+
+// renewComposition brings interface and functions to a later version.
+func renewComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) error {
+	var from int
+	var moved *string
+	tables := make([]string, len(c.Parts))
+	parts := make([]string, len(c.Parts))
+	for i, p := range c.Parts {
+		parts[i], tables[i] = p.Name, p.Table
+	}
+	if err := tx.QueryRow(ctx, `SELECT installed, (SELECT min(o.part) FROM iasql_internal.composition_part o
+			JOIN unnest($2::text[], $3::text[]) n (part, table_name) ON n.part = o.part AND n.table_name <> o.table_name WHERE o.composition = m.name)
+		FROM iasql_internal.module m WHERE m.name = $1`, c.Name, parts, tables).Scan(&from, &moved); err != nil {
+		return err
+	}
+	if moved != nil {
+		return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: part %s is of another table than it was", c.Name, *moved),
+			Hint: "Give the part another name: the records of the old one are deleted then."}
+	}
+	if err := dropParts(ctx, tx, c.Name); err != nil {
+		return err
+	}
+	for v := from + 1; v <= c.Version; v++ {
+		if err := exec(ctx, tx, c.Upgrades[v]); err != nil {
+			return sayWhere(err, c, fmt.Sprintf("upgrade_%d.sql", v))
+		}
+	}
+	if err := checkInterface(ctx, tx, c); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE iasql_internal.managed_table m SET columns = ARRAY(
+			SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = to_regclass($2) AND a.attnum > 0 AND NOT a.attisdropped AND a.attname <> 'id' ORDER BY a.attnum)
+		WHERE m.name = $1`, c.Name, pgx.Identifier{"public", c.Name}.Sanitize()); err != nil {
+		return err
+	}
+	if err := tellOf(ctx, tx, c, own); err != nil {
+		return err
+	}
+	return makeParts(ctx, tx, c)
 }
 
 // compose installs a composition that is registered, unless it is installed.
@@ -102,13 +186,18 @@ func compose(ctx context.Context, tx pgx.Tx, c *modules.Composition) (bool, erro
 	if err := makeInterface(ctx, tx, c); err != nil {
 		return false, err
 	}
+	return true, makeParts(ctx, tx, c)
+}
+
+// makeParts makes the functions of the parts; the composition is installed then.
+func makeParts(ctx context.Context, tx pgx.Tx, c *modules.Composition) error {
 	for i := range c.Parts {
 		if err := makePart(ctx, tx, c, i); err != nil {
-			return false, err
+			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, c.Name, c.Version)
-	return true, err
+	_, err := tx.Exec(ctx, `UPDATE iasql_internal.module SET installed = $2 WHERE name = $1`, c.Name, c.Version)
+	return err
 }
 
 // makeInterface makes the table whose rows are the instances.
@@ -116,20 +205,10 @@ func makeInterface(ctx context.Context, tx pgx.Tx, c *modules.Composition) error
 	if err := exec(ctx, tx, c.Interface); err != nil {
 		return sayWhere(err, c, "interface.sql")
 	}
-	var identity, account bool
-	name := pgx.Identifier{"public", c.Name}.Sanitize()
-	if err := tx.QueryRow(ctx, `
-		SELECT coalesce(bool_or(a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND a.attidentity = 'd'
-		                        AND EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisprimary AND i.indkey::text = a.attnum::text)), false),
-		       coalesce(bool_or(a.attname = 'account' AND a.atttypid = 'text'::regtype AND a.attnotnull), false)
-		FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped`, name).Scan(&identity, &account); err != nil {
+	if err := checkInterface(ctx, tx, c); err != nil {
 		return err
 	}
-	if !identity || !account {
-		return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: interface.sql does not make a table public.%[1]s "+
-			"with the columns that every interface has", c.Name),
-			Hint: "It has id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY and account text NOT NULL, and may have region and name."}
-	}
+	name := pgx.Identifier{"public", c.Name}.Sanitize()
 	if _, err := tx.Exec(ctx, `INSERT INTO public.iasql_tables ("table", module) VALUES ($1, $1)`, c.Name); err != nil {
 		return err
 	}
@@ -155,6 +234,25 @@ func makeInterface(ctx context.Context, tx pgx.Tx, c *modules.Composition) error
 		return err
 	}
 	return grant(ctx, tx, t)
+}
+
+// checkInterface fails if the table has not what every interface has.
+func checkInterface(ctx context.Context, tx pgx.Tx, c *modules.Composition) error {
+	var identity, account bool
+	if err := tx.QueryRow(ctx, `
+		SELECT coalesce(bool_or(a.attname = 'id' AND a.atttypid = 'bigint'::regtype AND a.attidentity = 'd'
+		                        AND EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisprimary AND i.indkey::text = a.attnum::text)), false),
+		       coalesce(bool_or(a.attname = 'account' AND a.atttypid = 'text'::regtype AND a.attnotnull), false)
+		FROM pg_attribute a WHERE a.attrelid = to_regclass($1) AND a.attnum > 0 AND NOT a.attisdropped`,
+		pgx.Identifier{"public", c.Name}.Sanitize()).Scan(&identity, &account); err != nil {
+		return err
+	}
+	if !identity || !account {
+		return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: interface.sql does not make a table public.%[1]s "+
+			"with the columns that every interface has", c.Name),
+			Hint: "It has id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY and account text NOT NULL, and may have region and name."}
+	}
+	return nil
 }
 
 // probe is a view that shows which columns a part's SELECT has.
@@ -269,19 +367,12 @@ func UninstallComposition(ctx context.Context, pool *pgxpool.Pool, name string) 
 		if err := removable(ctx, tx, name, table); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `SELECT p.oid::regprocedure::text FROM pg_proc p JOIN iasql_internal.composition_part c ON p.proname = c.composition || '.' || c.part
-			WHERE c.composition = $1 AND p.pronamespace = 'iasql_composition'::regnamespace`, name)
-		if err != nil {
-			return err
-		}
-		functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
+		if err := dropParts(ctx, tx, name); err != nil {
 			return err
 		}
 		for _, statement := range []string{
 			`INSERT INTO iasql_internal.hidden_table (name) SELECT s.name FROM iasql_internal.secured(ARRAY[` + literal(name) + `]) s ON CONFLICT DO NOTHING`,
 			`DELETE FROM public.iasql_tables WHERE "table" = ` + literal(name),
-			`DELETE FROM iasql_internal.composition_part WHERE composition = ` + literal(name),
 		} {
 			if err := exec(ctx, tx, statement); err != nil {
 				return err
@@ -290,13 +381,28 @@ func UninstallComposition(ctx context.Context, pool *pgxpool.Pool, name string) 
 		if err := keepNumber(ctx, tx, &modules.Table{Name: name}); err != nil {
 			return err
 		}
-		if err := exec(ctx, tx, "DROP FUNCTION "+strings.Join(functions, ", ")+"; DROP TABLE "+table); err != nil {
+		if err := exec(ctx, tx, "DROP TABLE "+table); err != nil {
 			return err
 		}
 		return exec(ctx, tx, fmt.Sprintf(`UPDATE iasql_internal.module SET installed = NULL WHERE name = %[1]s;
 			DELETE FROM iasql_internal.module m USING iasql_internal.composition c WHERE c.name = m.name AND c.own AND m.name = %[1]s`, literal(name)))
 	})
 	return dropped, err
+}
+
+// dropParts drops the functions of the parts of a composition.
+func dropParts(ctx context.Context, tx pgx.Tx, name string) error {
+	rows, err := tx.Query(ctx, `
+		SELECT p.oid::regprocedure::text FROM pg_proc p JOIN iasql_internal.composition_part c ON p.proname = c.composition || '.' || c.part
+		WHERE c.composition = $1 AND p.pronamespace = 'iasql_composition'::regnamespace`, name)
+	if err != nil {
+		return err
+	}
+	functions, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, "DROP FUNCTION "+strings.Join(functions, ", ")+"; DELETE FROM iasql_internal.composition_part WHERE composition = "+literal(name))
 }
 
 // removable fails unless a composition is installed and has no instances, not even such as a rollback would bring back.

@@ -12,13 +12,17 @@
 CREATE OR REPLACE FUNCTION iasql_internal.composing(composition text, ids bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    IF pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER') THEN -- who takes a new version writes no instance
+        RETURN QUERY SELECT i FROM unnest(ids) i;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT DISTINCT l.record_id FROM public.iasql_audit_log l
     WHERE l.record_id = ANY (ids) AND l.table_name = composition AND l.xid = pg_current_xact_id_if_assigned()
       AND l.origin = 'user' AND l."user" = iasql_internal.writer();
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.composing(text, bigint[]) IS 'Those of the instances that the caller has written in this transaction.';
+COMMENT ON FUNCTION iasql_internal.composing(text, bigint[]) IS 'Those of the instances that the caller has written in this transaction; all, if he has the system''s rights.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.parts_of(composition text, ids bigint[]) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
@@ -32,7 +36,7 @@ BEGIN
         SELECT DISTINCT p.table_name FROM iasql_internal.part p
         WHERE p.composition = parts_of.composition AND p.instance = ANY (written)
     LOOP
-        EXECUTE format('SELECT jsonb_agg(jsonb_build_object(''instance'', p.instance, ''part'', p.part, ''key'', p.key, ''id'', p.record_id))
+        EXECUTE format('SELECT jsonb_agg(jsonb_build_object(''instance'', p.instance, ''part'', p.part, ''key'', p.key, ''id'', p.record_id, ''table'', p.table_name))
                         FROM iasql_internal.part p JOIN public.%1$I t ON t.id = p.record_id
                         WHERE p.table_name = %1$L AND p.composition = $1 AND p.instance = ANY ($2)', name)
         INTO there USING composition, written;
@@ -41,7 +45,7 @@ BEGIN
     RETURN parts;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.parts_of(text, bigint[]) IS 'The parts that are there of instances that the caller is writing: [{"instance", "part", "key", "id"}].';
+COMMENT ON FUNCTION iasql_internal.parts_of(text, bigint[]) IS 'The parts that are there of instances that the caller is writing: [{"instance", "part", "key", "id", "table"}].';
 
 CREATE OR REPLACE FUNCTION iasql_internal.is_part("table" text, record bigint) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -130,6 +134,15 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.wanted(text, text, jsonb, jsonb) IS 'Which records instances are to have of a part: [{"instance", "key", "row"}]. The instances are rows, and parts are those they have of the parts before.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.wanted_parts(composition text, instances jsonb, parts jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT coalesce(jsonb_object_agg(p.part, iasql_internal.wanted(p.composition, p.part, instances, parts)), '{}')
+            FROM iasql_internal.composition_part p WHERE p.composition = wanted_parts.composition AND instances IS NOT NULL);
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.wanted_parts(text, jsonb, jsonb) IS 'Which records instances that have these parts are to have of each part.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.refuse_part(composition text, "table" text, verb text) RETURNS void
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -192,10 +205,10 @@ DECLARE
     n  bigint;
 BEGIN
     FOR of IN
-        SELECT p.part, p.table_name, array_agg(g.id) AS ids, array_agg(DISTINCT g.instance) AS instances
-        FROM jsonb_to_recordset(gone) g (instance bigint, part text, id bigint)
-        JOIN iasql_internal.composition_part p ON p.composition = delete_composed.composition AND p.part = g.part
-        GROUP BY p.part, p.place, p.table_name ORDER BY p.place DESC
+        SELECT g.part, g."table" AS table_name, array_agg(g.id) AS ids, array_agg(DISTINCT g.instance) AS instances
+        FROM jsonb_to_recordset(gone) g (instance bigint, part text, id bigint, "table" text)
+        LEFT JOIN iasql_internal.composition_part p ON p.composition = delete_composed.composition AND p.part = g.part
+        GROUP BY g.part, p.place, g."table" ORDER BY p.place DESC NULLS FIRST
     LOOP
         EXECUTE format('DELETE FROM public.%I t WHERE t.id = ANY ($1)', of.table_name) USING of.ids;
         GET DIAGNOSTICS n = ROW_COUNT;
@@ -210,36 +223,33 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.delete_composed(text, jsonb) IS 'Deletes parts of instances, the last ones first.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.compose_rows(composition text, before jsonb, after jsonb) RETURNS void
+-- was: by part, what wanted says of the instances as they were, which had these parts. after: the instances as they are.
+CREATE OR REPLACE FUNCTION iasql_internal.compose_rows(composition text, was jsonb, had jsonb, after jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    had   jsonb := iasql_internal.parts_of(composition, iasql_internal.ids_of(coalesce(before, after)));
-    has   jsonb := '[]';
-    gone  jsonb := '[]';
-    was   jsonb;
-    will  jsonb;
-    step  record;
-    of    iasql_internal.composition_part;
+    has  jsonb := '[]';
+    gone jsonb;
+    step record;
+    of   iasql_internal.composition_part;
 BEGIN
-    IF after IS NULL THEN
-        PERFORM iasql_internal.delete_composed(composition, had);
-        RETURN;
-    END IF;
+    -- Of parts that a new version does not have.
+    SELECT coalesce(jsonb_agg(h), '[]') INTO gone FROM jsonb_array_elements(had) h
+    WHERE was ? (h ->> 'part') AND NOT EXISTS (SELECT FROM iasql_internal.composition_part p
+                                               WHERE p.composition = compose_rows.composition AND p.part = h ->> 'part');
     FOR of IN SELECT p.* FROM iasql_internal.composition_part p WHERE p.composition = compose_rows.composition ORDER BY p.place LOOP
-        was := iasql_internal.wanted(composition, of.part, before, had);
-        will := iasql_internal.wanted(composition, of.part, after, has);
         WITH h AS MATERIALIZED (
-            SELECT x.instance, x.key, x.id FROM jsonb_to_recordset(had) x (instance bigint, part text, key text, id bigint) WHERE x.part = of.part
+            SELECT (x ->> 'instance')::bigint AS instance, x ->> 'key' AS key, (x -> 'id')::bigint AS id, x AS j
+            FROM jsonb_array_elements(had) x WHERE x ->> 'part' = of.part
         ), pairs AS MATERIALIZED (
-            SELECT instance, key, h.id, o.row AS was, w.row AS will
-            FROM jsonb_to_recordset(will) w (instance bigint, key text, row jsonb)
-            FULL JOIN jsonb_to_recordset(was) o (instance bigint, key text, row jsonb) USING (instance, key)
+            SELECT instance, key, h.id, h.j, o.row AS was, w.row AS will
+            FROM jsonb_to_recordset(iasql_internal.wanted(composition, of.part, after, has)) w (instance bigint, key text, row jsonb)
+            FULL JOIN jsonb_to_recordset(was -> of.part) o (instance bigint, key text, row jsonb) USING (instance, key)
             LEFT JOIN h USING (instance, key)
         )
         SELECT jsonb_agg(jsonb_build_object('instance', p.instance, 'key', p.key, 'row', p.will)) FILTER (WHERE p.was IS NULL AND p.id IS NULL) AS new,
                jsonb_agg(jsonb_build_object('id', p.id, 'changes', c.changes)) FILTER (WHERE p.id IS NOT NULL AND c.changes IS NOT NULL) AS changed,
-               jsonb_agg(jsonb_build_object('instance', p.instance, 'part', of.part, 'key', p.key, 'id', p.id)) FILTER (WHERE p.id IS NOT NULL AND p.will IS NOT NULL) AS stays,
-               jsonb_agg(jsonb_build_object('instance', p.instance, 'part', of.part, 'key', p.key, 'id', p.id)) FILTER (WHERE p.id IS NOT NULL AND p.will IS NULL) AS goes
+               jsonb_agg(p.j) FILTER (WHERE p.id IS NOT NULL AND p.will IS NOT NULL) AS stays,
+               jsonb_agg(p.j) FILTER (WHERE p.id IS NOT NULL AND p.will IS NULL) AS goes
         INTO step
         FROM pairs p CROSS JOIN LATERAL (
             SELECT jsonb_object_agg(e.key, e.value) AS changes FROM jsonb_each(p.will) e
@@ -251,7 +261,7 @@ BEGIN
     PERFORM iasql_internal.delete_composed(composition, gone);
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.compose_rows(text, jsonb, jsonb) IS 'Does to the parts of instances what was done to the instances, which are given as they were and as they are.';
+COMMENT ON FUNCTION iasql_internal.compose_rows(text, jsonb, jsonb, jsonb) IS 'Has the parts of instances be as these want them now, in what they wanted otherwise before.';
 
 -- After the audit trigger, by its name. A rollback and an undo restore instances and parts, each from the log.
 CREATE OR REPLACE FUNCTION iasql_internal.compose() RETURNS trigger
@@ -259,6 +269,7 @@ LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     before jsonb;
     after  jsonb;
+    had    jsonb;
     moved  record;
 BEGIN
     IF iasql_internal.writer_is_engine() OR coalesce(current_setting('iasql.restoring', true), '') = 'on' THEN
@@ -280,7 +291,12 @@ BEGIN
         RAISE EXCEPTION 'instance % of % cannot move to another account or region', moved.id, TG_TABLE_NAME
             USING ERRCODE = 'IA032', TABLE = TG_TABLE_NAME, HINT = 'Insert one there, and delete this one.';
     END IF;
-    PERFORM iasql_internal.compose_rows(TG_TABLE_NAME, before, after);
+    had := iasql_internal.parts_of(TG_TABLE_NAME, iasql_internal.ids_of(coalesce(before, after)));
+    IF after IS NULL THEN
+        PERFORM iasql_internal.delete_composed(TG_TABLE_NAME, had);
+    ELSE
+        PERFORM iasql_internal.compose_rows(TG_TABLE_NAME, iasql_internal.wanted_parts(TG_TABLE_NAME, before, had), had, after);
+    END IF;
     RETURN NULL;
 END
 $$;

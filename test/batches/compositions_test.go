@@ -1,6 +1,10 @@
 package batches
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -246,5 +250,117 @@ func TestRightsOfParts(t *testing.T) {
 	}
 	if got := w.PSQL(`SELECT string_agg(DISTINCT "user", ' ') = session_user::text FROM iasql_audit_log WHERE table_name = 'subnet' AND origin = 'user'`); got != "t" {
 		t.Errorf("the audit log does not say who wrote the parts")
+	}
+}
+
+// file is a file of a folder on a page: its path, and the block that follows.
+var file = regexp.MustCompile("(?s)\n`(lanes/[^`]+)`\n\n(?:<!--[^\n]*-->\n)?```[a-z]+\n(.*?)```\n")
+
+// The page's composition is installed as the page says, checked, and taken in a later version that is previewed before.
+func TestLanesOfThePage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/compositions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, later, cut := strings.Cut(string(text), "\n## A later version\n")
+	if !cut {
+		t.Fatal("the page has another form")
+	}
+	w := harness.Start(t, east)
+	dir := filepath.Join(t.TempDir(), "lanes")
+	write := func(page string, n int) {
+		t.Helper()
+		files := file.FindAllStringSubmatch(page, -1)
+		if len(files) != n {
+			t.Fatalf("%d files", len(files))
+		}
+		for _, f := range files {
+			path := filepath.Join(filepath.Dir(dir), f[1])
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(f[2]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	compose := func(url string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), harness.Engine(), append([]string{"compose", "install", dir}, args...)...)
+		cmd.Env = append(os.Environ(), "DATABASE_URL="+url)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			return "failed: " + string(out)
+		}
+		return string(out)
+	}
+	says := func(got string, want ...string) {
+		t.Helper()
+		for _, part := range want {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s\ndoes not say %s", got, part)
+			}
+		}
+	}
+	write(first, 4)
+	w.Install(east)
+	says(compose(w.UserURL), "failed", "42501", "takes a member of iasql_engine")
+	says(compose(w.AdminURL), "failed", "IA009", "needs module aws_sqs")
+	w.Install(east, "aws_sqs")
+	// What is wrong is named.
+	lane := filepath.Join(dir, "parts", "lane.sql")
+	for said, query := range map[string]string{
+		"part lane gives column colour, which table queue does not have":                                   `SELECT 'a' AS key, name, 1 AS colour FROM lanes`,
+		"part lane gives column arn of queue, which the cloud decides":                                     `SELECT 'a' AS key, name, 'x' AS arn FROM lanes`,
+		"part lane gives a value of type text for column delay_seconds of queue, which is of type integer": `SELECT 'a' AS key, name, 'x' AS delay_seconds FROM lanes`,
+		"part lane has no column key":                           `SELECT name FROM lanes`,
+		"composition lanes: parts/lane.sql: relation \"queue\"": `SELECT 'a' AS key, name FROM queue`,
+	} {
+		if err := os.WriteFile(lane, []byte(query), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		says(compose(w.AdminURL), "failed", "IA032", said)
+	}
+	if got := w.PSQL(`SELECT to_regclass('lanes') IS NULL, count(*) FROM iasql_modules_list() WHERE module_name = 'lanes'`); got != "t|0" {
+		t.Errorf("after what was refused: %s", got)
+	}
+	write(first, 4)
+	says(compose(w.AdminURL), "composition lanes is installed, in version 1")
+	says(compose(w.AdminURL), "failed", "IA016", "installed in version 1 already")
+	says(w.Refused(`SELECT * FROM iasql_install('lanes')`), "IA016", "engine compose install")
+	w.PSQL(`INSERT INTO lanes (name, number) VALUES ('mails', 3), ('orders', 1)`)
+	w.Settled()
+	if got := queues(w); got != "mails-1 mails-2 mails-3 mails-failed orders-1 orders-failed" {
+		t.Errorf("queues %s", got)
+	}
+	w.PSQL(`UPDATE lanes SET number = 2`, `UPDATE queue SET delay_seconds = 9 WHERE name = 'mails-1'`)
+	w.Settled()
+
+	if err := os.Remove(filepath.Join(dir, "parts", "failed.sql")); err != nil {
+		t.Fatal(err)
+	}
+	write(later, 3)
+	says(compose(w.AdminURL), "~ update queue mails-2", "delay_seconds: 0 → 5", "- delete queue mails-failed", "0 to create, 4 to update, 0 to replace, 2 to delete",
+		"version 2 of lanes has not been taken")
+	if got := w.PSQL(`SELECT module_version FROM iasql_modules_installed() WHERE module_name = 'lanes'`, `SELECT count(*) FROM iasql_batches WHERE outcome IS NULL`, `SELECT keep_failed FROM lanes LIMIT 1`); got != "1\n0\nt" {
+		t.Errorf("after the preview: %s", got)
+	}
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	says(compose(w.AdminURL, "--yes"), "- delete queue orders-failed", "composition lanes is in version 2")
+	w.Settled()
+	if got := queues(w); got != "mails-1 mails-2 orders-1 orders-2" {
+		t.Errorf("queues %s", got)
+	}
+	if got := w.PSQL(`SELECT string_agg(DISTINCT delay_seconds::text, ' ') FROM queue`); got != "5" {
+		t.Errorf("delays %s", got)
+	}
+	w.PSQL(`UPDATE lanes SET delay = '1 minute' WHERE name = 'orders'`)
+	w.Settled()
+	w.PSQL(`DELETE FROM lanes`)
+	w.Settled()
+	w.PSQL(`SELECT * FROM iasql_uninstall('lanes')`)
+	if got := queues(w) + w.PSQL(`SELECT count(*) FROM iasql_modules_list() WHERE module_name = 'lanes'`); got != "0" {
+		t.Errorf("left: %s", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"iasql/internal/modules"
 )
 
-//go:embed */manifest.json */interface.sql */parts/*.sql
+//go:embed network
 var folders embed.FS
 
 // All reads the compositions. An error is a defect of one.
