@@ -341,13 +341,13 @@ func TestLanesOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(later, 3)
-	says(compose(w.AdminURL), "~ update queue mails-2", "delay_seconds: 0 → 5", "- delete queue mails-failed", "0 to create, 4 to update, 0 to replace, 2 to delete",
+	says(compose(w.AdminURL), "update queue mails-2", "delay_seconds: 0 → 5", "delete queue mails-failed", "0 to create, 4 to update, 0 to replace, 2 to delete",
 		"version 2 of lanes has not been taken")
 	if got := w.PSQL(`SELECT module_version FROM iasql_modules_installed() WHERE module_name = 'lanes'`, `SELECT count(*) FROM iasql_batches WHERE outcome IS NULL`, `SELECT keep_failed FROM lanes LIMIT 1`); got != "1\n0\nt" {
 		t.Errorf("after the preview: %s", got)
 	}
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
-	says(compose(w.AdminURL, "--yes"), "- delete queue orders-failed", "composition lanes is in version 2")
+	says(compose(w.AdminURL, "--yes"), "delete queue orders-failed", "composition lanes is in version 2")
 	w.Settled()
 	if got := queues(w); got != "mails-1 mails-2 orders-1 orders-2" {
 		t.Errorf("queues %s", got)
