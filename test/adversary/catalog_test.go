@@ -31,14 +31,14 @@ var (
 		"about",                           // descriptions of tables
 		"batch_exists",                    // a number
 		"batch_progress", "batch_headway", // numbers
-		"batch_text",                        // what errors call a batch
-		"batches",                           // of batches, whose they are and how many records they hold
-		"engine_there",                      // yes or no
-		"call",                              // asks for grants and permits, then the engine
-		"check_can_wait",                    // raises about the caller's own transaction
-		"check_table",                       // names of tables
-		"called",                            // a text about an image that the caller has
-		"condition_hint",                    // names of columns
+		"batch_text",     // what errors call a batch
+		"batches",        // of batches, whose they are and how many records they hold
+		"engine_there",   // yes or no
+		"call",           // asks for grants and permits, then the engine
+		"check_can_wait", // raises about the caller's own transaction
+		"check_table",    // names of tables
+		"called",         // a text about an image that the caller has
+		"condition_hint", // names of columns
 		// of instances of compositions that the caller has written in this transaction: numbers of records; and numbers for
 		// records that he may insert, and a note of those that he has inserted with them
 		"composing", "parts_of", "number_parts", "note_parts",

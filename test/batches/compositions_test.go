@@ -51,6 +51,9 @@ func TestNetwork(t *testing.T) {
 		"shop-private-1 10.0.0.0/20 us-east-1a, shop-private-2 10.0.16.0/20 us-east-1b, shop-public-1 10.0.128.0/20 us-east-1a, shop-public-2 10.0.144.0/20 us-east-1b" {
 		t.Errorf("subnets: %s", got)
 	}
+	if got := w.PSQL(`SELECT string_agg(split_part(sql, ' (', 1), '; ') FROM iasql_get_sql_since() WHERE sql !~ 'aws_'`); got != "INSERT INTO network" {
+		t.Errorf("what repeats it elsewhere: %s", got)
+	}
 	if got := w.PSQL(`SELECT count(*) FROM iasql_parts WHERE edited <> '{}'`); got != "0" {
 		t.Errorf("%s parts are edited that nobody has edited: %s", got, w.PSQL(`SELECT part, key, edited FROM iasql_parts WHERE edited <> '{}'`))
 	}
