@@ -12,7 +12,9 @@
 CREATE OR REPLACE FUNCTION iasql_internal.composing(composition text, ids bigint[]) RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER') THEN -- who takes a new version writes no instance
+    IF NOT EXISTS (SELECT FROM iasql_internal.composition c WHERE c.name = composing.composition) THEN
+        RETURN;
+    ELSIF pg_has_role(iasql_internal.writer(), 'iasql_engine', 'MEMBER') THEN -- who takes a new version writes no instance
         RETURN QUERY SELECT i FROM unnest(ids) i;
         RETURN;
     END IF;

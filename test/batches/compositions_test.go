@@ -254,6 +254,20 @@ func TestRightsOfParts(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg(DISTINCT "user", ' ') = session_user::text FROM iasql_audit_log WHERE table_name = 'subnet' AND origin = 'user'`); got != "t" {
 		t.Errorf("the audit log does not say who wrote the parts")
 	}
+
+	// What was a part is forgotten once the audit log has forgotten it.
+	w.PSQL(`INSERT INTO network (name, nat, zones) VALUES ('gone', 'none', 1)`)
+	w.Settled()
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`DELETE FROM network WHERE name = 'gone'`)
+	w.Settled()
+	const known = `SELECT count(*) FROM iasql_internal.part`
+	w.Admin(`SELECT iasql_internal.prune()`)
+	before := w.Admin(known)
+	w.Admin(`DELETE FROM iasql_audit_log`, `SELECT iasql_internal.prune()`)
+	if after := w.Admin(known); before != "18" || after != "9" {
+		t.Errorf("%s parts were known, and are %s without the audit log", before, after)
+	}
 }
 
 // file is a file of a folder on a page: its path, and the block that follows.
