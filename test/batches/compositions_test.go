@@ -381,3 +381,29 @@ func TestLanesOfThePage(t *testing.T) {
 		t.Errorf("left: %s", got)
 	}
 }
+
+// With a certificate a web service answers HTTPS, and HTTP leads there; without one any more, it answers HTTP again.
+func TestWebServiceWithCertificate(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	w.Install(east, "network", "web_service")
+	w.Settled()
+	s := user(w)
+	const listeners = `SELECT string_agg(concat_ws(' ', p.key, l.port, l.protocol, l.action_type, l.target_group_id IS NOT NULL, l.certificate_id IS NOT NULL), ', ' ORDER BY p.key)
+		FROM iasql_parts p JOIN listener l ON l.id = p.record_id WHERE p.table_name = 'listener'`
+	s.do(`CALL iasql_begin()`, `INSERT INTO network (name, nat) VALUES ('shop', 'none')`, `INSERT INTO certificate (domain_name) VALUES ('shop.example.com')`,
+		`INSERT INTO web_service (name, image, certificate, public_subnets, task_subnets)
+		SELECT 'web', 'nginx:1', (SELECT max(id) FROM certificate), array_agg(record_id) FILTER (WHERE part = 'public_subnet'),
+			array_agg(record_id) FILTER (WHERE part = 'private_subnet') FROM iasql_parts`)
+	if got := s.get(listeners); got != "http 80 HTTP redirect f f, https 443 HTTPS forward t t" {
+		t.Errorf("listeners %s", got)
+	}
+	if got := s.get(`SELECT string_agg(concat_ws(' ', direction, n), ', ') FROM (SELECT direction, count(*) AS n FROM iasql_preview() GROUP BY 1) p`); got != "push 33" {
+		t.Errorf("the preview: %s", got)
+	}
+	s.do(`UPDATE web_service SET certificate = NULL`)
+	if got := s.get(listeners); got != "http 80 HTTP forward t f" {
+		t.Errorf("listeners %s", got)
+	}
+	s.do(`CALL iasql_rollback()`)
+}
