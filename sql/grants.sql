@@ -135,3 +135,12 @@ GRANT EXECUTE ON FUNCTION iasql_internal.image_at(text, bigint, timestamptz), ia
     iasql_internal.to_restore(text, jsonb, jsonb), iasql_internal.lost_secrets(text, bigint, timestamptz),
     iasql_internal.without_lost_references(text, bigint, timestamptz, jsonb, jsonb), iasql_internal.references_of(oid),
     iasql_internal.write_restored(text, bigint, timestamptz, jsonb, boolean, text) TO iasql_user;
+
+-- A composition writes its parts with the rights of whoever writes an instance.
+GRANT USAGE ON SCHEMA iasql_composition TO iasql_reader;
+GRANT SELECT ON public.iasql_parts, iasql_internal.composed, iasql_internal.composition, iasql_internal.composition_part TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.parts(), iasql_internal.wanted(text, text, jsonb, jsonb), iasql_internal.wanted_parts(text, jsonb, jsonb),
+    iasql_internal.composing(text, bigint[]), iasql_internal.parts_of(text, bigint[]), iasql_internal.number_parts(text, bigint), iasql_internal.note_parts(text, jsonb),
+    iasql_internal.refuse_part(text, text, text), iasql_internal.ids_of(jsonb), iasql_internal.insert_part(iasql_internal.composition_part, jsonb),
+    iasql_internal.update_part(iasql_internal.composition_part, jsonb), iasql_internal.delete_composed(text, jsonb),
+    iasql_internal.compose_rows(text, jsonb, jsonb, jsonb) TO iasql_reader;

@@ -11,6 +11,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/cfn"
+	"iasql/internal/aws/compositions"
 	"iasql/internal/aws/watch"
 	"iasql/internal/engine"
 	"iasql/internal/metrics"
@@ -22,10 +23,17 @@ import (
 	"iasql/internal/tracing"
 )
 
-// allModules checks the modules, and the names of resource types, and returns them.
+// allModules checks the modules, the compositions, and the names of resource types, and returns them.
 func allModules(c *aws.Clients) (*modules.Registry, error) {
 	registry, err := modules.NewRegistry(all.Modules(c)...)
 	if err != nil {
+		return nil, err
+	}
+	composed, err := compositions.All()
+	if err != nil {
+		return nil, err
+	}
+	if err := registry.Compose(composed...); err != nil {
 		return nil, err
 	}
 	return registry, registry.NameTypes(cfn.Known())

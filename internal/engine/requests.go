@@ -166,26 +166,65 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	ours, types := e.split(args.Modules)
-	made, err := platform.Install(ctx, e.pool, e.registry, ours)
+	compositions, names, err := platform.Compositions(ctx, e.pool, args.Modules)
 	if err != nil {
 		return nil, err
 	}
-	theirTypes, err := e.installTypes(ctx, request, types)
+	composed, needs, err := e.composed(compositions)
 	if err != nil {
 		return nil, err
+	}
+	answer, err := e.installModules(ctx, request, append(names, needs...))
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range composed {
+		made, err := platform.InstallComposition(ctx, e.pool, c)
+		if err != nil {
+			return nil, err
+		}
+		if made {
+			answer.Tables = append(answer.Tables, installedTable{Module: c.Name, Table: c.Name})
+		}
+	}
+	return answer, nil
+}
+
+// composed returns the compositions of these names that the engine brings, and which modules they need.
+func (e *Engine) composed(names []string) (list []*modules.Composition, needs []string, err error) {
+	for _, name := range names {
+		c := e.registry.Composition(name)
+		if c == nil {
+			return nil, nil, &platform.UserError{Code: "IA016", Message: fmt.Sprintf("composition %s is installed already, from a folder", name),
+				Hint: "engine compose install installs what is in a folder."}
+		}
+		list, needs = append(list, c), append(needs, c.Needs...)
+	}
+	return list, needs, nil
+}
+
+// installModules installs modules and resource types, and imports what the cloud has.
+func (e *Engine) installModules(ctx context.Context, request int64, names []string) (answer installation, err error) {
+	answer.Tables = []installedTable{}
+	ours, types := e.split(names)
+	made, err := platform.Install(ctx, e.pool, e.registry, ours)
+	if err != nil {
+		return answer, err
+	}
+	theirTypes, err := e.installTypes(ctx, request, types)
+	if err != nil {
+		return answer, err
 	}
 	maps.Copy(made, theirTypes)
 	if len(made) > 0 {
 		if err := e.relate(ctx); err != nil {
-			return nil, fmt.Errorf("refer to new tables: %w", err)
+			return answer, fmt.Errorf("refer to new tables: %w", err)
 		}
 	}
 	// An import that failed is made up for by installing the module again.
 	if err := e.addNeverRead(ctx, ours, made); err != nil {
-		return nil, err
+		return answer, err
 	}
-	answer := installation{Tables: []installedTable{}}
 	if len(made) == 0 {
 		return answer, nil
 	}
@@ -204,19 +243,19 @@ func (e *Engine) install(ctx context.Context, request int64, raw json.RawMessage
 	ofTheirs := func(table string) bool { return theirs[table] }
 	if len(regions) > 0 {
 		if _, err := e.syncAll(ctx, postgres.CycleOptions{Only: regions}, ofTheirs); err != nil {
-			return nil, err
+			return answer, err
 		}
 	}
 	// What has never been listed is due.
 	if answer.Warnings, err = e.syncAll(ctx, postgres.CycleOptions{Sparing: true}, ofTheirs); err != nil {
-		return nil, err
+		return answer, err
 	}
 	for _, m := range e.registry.Modules() {
 		for _, table := range made[m.Name] {
 			t := installedTable{Module: m.Name, Table: table}
 			if err := e.pool.QueryRow(ctx,
 				`SELECT count(*) FROM `+pgx.Identifier{"public", table}.Sanitize()).Scan(&t.Count); err != nil {
-				return nil, err
+				return answer, err
 			}
 			answer.Tables = append(answer.Tables, t)
 		}
@@ -257,12 +296,28 @@ func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, err
 	}
-	ours, types := e.split(args.Modules)
-	types, err := e.installedTypes(ctx, types)
+	compositions, names, err := platform.Compositions(ctx, e.pool, args.Modules)
 	if err != nil {
 		return nil, err
 	}
-	return platform.Uninstall(ctx, e.pool, e.registry, append(ours, types...))
+	all := []platform.Dropped{}
+	for _, name := range compositions {
+		dropped, err := platform.UninstallComposition(ctx, e.pool, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, dropped)
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	ours, types := e.split(names)
+	types, err = e.installedTypes(ctx, types)
+	if err != nil {
+		return nil, err
+	}
+	dropped, err := platform.Uninstall(ctx, e.pool, e.registry, append(ours, types...))
+	return append(all, dropped...), err
 }
 
 type syncNowArgs struct {

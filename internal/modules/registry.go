@@ -53,6 +53,8 @@ type Registry struct {
 	content atomic.Pointer[content]
 	ordered atomic.Pointer[Ordering]
 	names   []TypeName
+
+	compositions []*Composition
 }
 
 // Ordering are tables of which every one comes after those that it references (see [Order]).

@@ -30,6 +30,9 @@ func register(ctx context.Context, pool *pgxpool.Pool, registry *modules.Registr
 	for _, m := range registry.Modules() {
 		batch.Queue(registration, registrationOf(m)...)
 	}
+	for _, c := range registry.Compositions() {
+		registerComposition(batch, c, false)
+	}
 	properties := propertiesOf(registry)
 	batch.Queue(`DELETE FROM iasql_internal.property WHERE (type, property, of) IN (SELECT type, property, of FROM (
 		SELECT * FROM iasql_internal.property EXCEPT SELECT * FROM jsonb_populate_recordset(NULL::iasql_internal.property, $1)) outdated)`,

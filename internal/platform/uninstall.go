@@ -72,6 +72,9 @@ func uninstallable(ctx context.Context, tx pgx.Tx, registry *modules.Registry,
 	if err := unstaged(ctx, tx, registry, names); err != nil {
 		return nil, err
 	}
+	if err := composed(ctx, tx, names); err != nil {
+		return nil, err
+	}
 	have, err := installed(ctx, tx)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,9 @@ BEGIN
         WHERE l.locktype = 'relation' AND l.pid IS DISTINCT FROM pg_backend_pid()
           AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
           AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-          AND NOT coalesce(a.application_name LIKE '%engine%' AND pg_has_role(a.usesysid, 'iasql_engine', 'MEMBER'), false);
+          AND NOT coalesce(a.application_name LIKE '%engine%' AND pg_has_role(a.usesysid, 'iasql_engine', 'MEMBER'), false)
+          -- No cycle reads the interface of a composition, which a later version of it changes.
+          AND NOT EXISTS (SELECT FROM iasql_internal.managed_table m WHERE m.name = c.relname AND m.composition);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.table_locks() IS 'Who holds or awaits a lock that keeps engines from a table.';

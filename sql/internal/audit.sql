@@ -182,7 +182,7 @@ BEGIN
         END IF;
     END IF;
 
-    IF joined IS NOT NULL AND NOT managed.settings THEN
+    IF joined IS NOT NULL AND (managed.composition OR NOT managed.settings) THEN
         IF TG_OP = 'DELETE' THEN
             PERFORM iasql_internal.mention_written(TG_TABLE_NAME, joined, TG_OP,
                                                    (SELECT array_agg(o.id) FROM old_rows o), pg_trigger_depth());

@@ -148,7 +148,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     declaration bigint := iasql_internal.require_declaration();
 BEGIN
-    IF (SELECT m.settings FROM iasql_internal.managed_table m WHERE m.name = "table") THEN
+    IF (SELECT m.settings AND NOT m.composition FROM iasql_internal.managed_table m WHERE m.name = "table") THEN
         RAISE EXCEPTION 'records of % are settings, which no configuration has', "table"
             USING ERRCODE = 'IA031', TABLE = "table", HINT = 'A configuration has records that stand for something in the cloud.';
     ELSIF NOT iasql_internal.permitted('see', "table", id) THEN
@@ -248,7 +248,7 @@ BEGIN
         WITH h AS MATERIALIZED (SELECT * FROM iasql_internal.heights())
         SELECT m.table_name AS name, array_agg(m.record_id) AS mentioned
         FROM iasql_internal.mention m
-        JOIN iasql_internal.managed_table t ON t.name = m.table_name AND t.can_delete AND NOT t.settings
+        JOIN iasql_internal.managed_table t ON t.name = m.table_name AND t.can_delete AND (t.composition OR NOT t.settings)
         WHERE m.declaration = old
           AND NOT EXISTS (SELECT FROM iasql_internal.mention n
                           WHERE n.declaration = let_go.declaration AND n.table_name = m.table_name

@@ -54,12 +54,14 @@ DECLARE
 BEGIN
     FOR "table" IN
         WITH h AS MATERIALIZED (SELECT * FROM iasql_internal.heights())
-        SELECT g.table_name AS name, g.ids AS olds, h.height, array_agg(s.record_id) AS news
-        FROM iasql_internal.let_go(configuration, declaration) g
+        SELECT g.table_name AS name, g.olds, h.height, array_agg(s.record_id) AS news
+        FROM (SELECT l.table_name, ARRAY(SELECT i FROM unnest(l.ids) i WHERE NOT iasql_internal.is_part(l.table_name, i)) AS olds
+              FROM iasql_internal.let_go(configuration, declaration) l) g
         JOIN h ON h.name = g.table_name
         JOIN iasql_internal.declaration d ON d.id = declaration
         JOIN iasql_internal.staged s ON s.table_name = g.table_name AND s.batch = d.batch AND s.inserted
         JOIN iasql_internal.mention m ON m.declaration = d.id AND m.table_name = s.table_name AND m.record_id = s.record_id
+        WHERE NOT iasql_internal.is_part(s.table_name, s.record_id) -- those their instance names
         GROUP BY 1, 2, 3 ORDER BY h.height, g.table_name
     LOOP
         SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = "table".name;

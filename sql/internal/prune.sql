@@ -3,6 +3,21 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 RETURN (SELECT p.log_since FROM iasql_internal.pruning p);
 COMMENT ON FUNCTION iasql_internal.log_since() IS 'Since when the audit log is whole: older rows may have been deleted.';
 
+-- What was a part comes back as one from the audit log, by a rollback or an undo: until that has forgotten it, too.
+CREATE OR REPLACE FUNCTION iasql_internal.prune_parts() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $$
+DECLARE
+    name text;
+BEGIN
+    FOR name IN SELECT DISTINCT p.table_name FROM iasql_internal.part p LOOP
+        EXECUTE format('DELETE FROM iasql_internal.part p
+                        WHERE p.table_name = %1$L AND NOT EXISTS (SELECT FROM public.%1$I t WHERE t.id = p.record_id)
+                          AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.record_id = p.record_id AND l.table_name = p.table_name)', name);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.prune_parts() IS 'Forgets of which instances records were parts that are gone, and that no rollback can bring back.';
+
 -- Old rows go in bounded numbers. What is not settled, not ended or not answered stays, whatever its age, and so does all
 -- since the oldest open batch began, which undoing it may need.
 CREATE OR REPLACE FUNCTION iasql_internal.prune(most bigint DEFAULT 20000) RETURNS bigint
@@ -50,6 +65,7 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
     full_ := full_ OR n = most;
+    PERFORM iasql_internal.prune_parts();
     -- Permits that their transaction has not used; nobody else can use them.
     DELETE FROM iasql_internal.permit p WHERE p.xid <> pg_current_xact_id();
     -- Events are for looking and for naming who it was; both is done within hours, and the audit log keeps what they told. Who

@@ -173,6 +173,16 @@ DECLARE
     sets    text;
     hidden  text;
 BEGIN
+    -- An instance of a composition makes its parts there as well.
+    IF EXISTS (SELECT FROM iasql_internal.composition_part) THEN
+        ids := ARRAY(
+            SELECT l.id FROM public.iasql_audit_log l
+            WHERE l.id = ANY (ids) AND NOT EXISTS (
+                SELECT FROM iasql_internal.composed c
+                JOIN public.iasql_audit_log i ON i.record_id = c.instance AND i.table_name = c.composition AND i.xid = l.xid
+                WHERE c.table_name = l.table_name AND c.record_id = l.record_id)
+            ORDER BY l.id);
+    END IF;
     SELECT jsonb_build_object('tables', coalesce(jsonb_object_agg(t.table_name, iasql_internal.about(t.table_name)), '{}')) INTO known
     FROM (SELECT DISTINCT l.table_name FROM public.iasql_audit_log l JOIN iasql_internal.managed_table m ON m.name = l.table_name WHERE l.id = ANY (ids)) t;
     known := known || jsonb_build_object(

@@ -32,14 +32,17 @@ var (
 		"batch_exists",                    // a number
 		"batch_origins",                   // names of batches and of configurations, which everybody sees
 		"batch_progress", "batch_headway", // numbers
-		"batch_text",                        // what errors call a batch
-		"batches",                           // of batches, whose they are and how many records they hold
-		"engine_there",                      // yes or no
-		"call",                              // asks for grants and permits, then the engine
-		"check_can_wait",                    // raises about the caller's own transaction
-		"check_table",                       // names of tables
-		"called",                            // a text about an image that the caller has
-		"condition_hint",                    // names of columns
+		"batch_text",     // what errors call a batch
+		"batches",        // of batches, whose they are and how many records they hold
+		"engine_there",   // yes or no
+		"call",           // asks for grants and permits, then the engine
+		"check_can_wait", // raises about the caller's own transaction
+		"check_table",    // names of tables
+		"called",         // a text about an image that the caller has
+		"condition_hint", // names of columns
+		// of instances of compositions that the caller has written in this transaction: numbers of records; and numbers for
+		// records that he may insert, and a note of those that he has inserted with them
+		"composing", "parts_of", "number_parts", "note_parts",
 		"refuse_protected",                  // raises of a record that the caller is deleting
 		"takes_contents",                    // what the caller's transaction has set
 		"writer_is_engine",                  // yes or no
@@ -169,7 +172,7 @@ func catalog(t *testing.T, w *harness.World) {
 		"what is granted to PUBLIC": `SELECT c.oid::regclass FROM pg_class c, aclexplode(c.relacl) a WHERE c.relowner = 'iasql_engine'::regrole AND a.grantee = 0`,
 		"internal tables without policies that others read": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE n.nspname IN ('iasql_internal', 'iasql_river') AND c.relkind = 'r' AND has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE')
-			  AND NOT c.relrowsecurity AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function')`,
+			  AND NOT c.relrowsecurity AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function', 'composition', 'composition_part')`,
 		"roles that a user may become":     `SELECT rolname FROM pg_roles WHERE pg_has_role('iasql_user', oid, 'MEMBER') AND rolname NOT IN ('iasql_user', 'iasql_reader')`,
 		"code of others in managed tables": `SELECT * FROM iasql_internal.untrusted_code(ARRAY(SELECT to_regclass('public.' || "table")::oid FROM iasql_tables))`,
 	} {

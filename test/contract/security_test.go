@@ -146,9 +146,9 @@ func inCatalog(t *testing.T, w *harness.World) {
 			WHERE p.pronamespace IN ('public'::regnamespace, 'iasql_internal'::regnamespace) AND p.proowner = 'iasql_engine'::regrole AND a.grantee = 0`,
 		"tables that PUBLIC may touch": `SELECT c.oid::regclass FROM pg_class c, aclexplode(c.relacl) a
 			WHERE c.relowner = 'iasql_engine'::regrole AND a.grantee = 0`,
-		// Others have policies, or filter by them; these two hold names alone.
+		// Others have policies, or filter by them; these hold names alone.
 		"internal tables that a user may touch": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('iasql_internal', 'iasql_river')
-			AND c.relkind IN ('r', 'v', 'S') AND NOT c.relrowsecurity AND NOT coalesce('security_barrier=true' = ANY (c.reloptions), false) AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function') AND (has_table_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') OR has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE'))`,
+			AND c.relkind IN ('r', 'v', 'S') AND NOT c.relrowsecurity AND NOT coalesce('security_barrier=true' = ANY (c.reloptions), false) AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function', 'composition', 'composition_part') AND (has_table_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') OR has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE'))`,
 		"public tables that a user may write": `SELECT c.oid::regclass FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
 			AND has_table_privilege('iasql_user', c.oid, 'INSERT, UPDATE, DELETE') AND c.relname NOT IN ('iasql_mode', 'iasql_ignore', 'iasql_configurations') AND c.relname NOT IN (SELECT "table" FROM iasql_tables)`,
 		"tables that a user may empty, refer to or put triggers on": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind = 'r'

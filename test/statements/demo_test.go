@@ -165,7 +165,7 @@ func follow(t *testing.T, d demo, page string) {
 // demos are the pages that are followed, one after the other in one demo. What policies and
 // permissions set up lasts, and is not for others.
 var demos = [][]string{
-	{"README.md", "docs/coming-from-iasql.md", "docs/batches.md", "docs/configurations.md", "docs/taking-back.md", "docs/coming-from-terraform.md", "docs/protecting.md",
+	{"README.md", "docs/coming-from-iasql.md", "docs/batches.md", "docs/configurations.md", "docs/compositions.md", "docs/taking-back.md", "docs/coming-from-terraform.md", "docs/protecting.md",
 		"docs/operating.md", "docs/alerts.md", "docs/watch.md", "docs/console.md"},
 	{"docs/policies.md"},
 	{"docs/permissions.md"},
