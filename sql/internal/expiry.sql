@@ -31,7 +31,7 @@ DECLARE
     changed boolean;
 BEGIN
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = set_expiry."table";
-    IF NOT managed.can_delete OR managed.settings THEN
+    IF NOT managed.can_delete OR managed.settings AND NOT managed.composition THEN
         RAISE EXCEPTION 'records of % do not expire: %', "table",
                 CASE WHEN managed.settings THEN 'they stand for nothing in the cloud' ELSE 'they are read from the cloud' END
             USING ERRCODE = 'IA057', TABLE = "table", HINT = 'Let what can be deleted expire.';
@@ -62,10 +62,18 @@ CREATE OR REPLACE FUNCTION iasql_internal.may_not_expire(who text, "table" text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 RETURN CASE
     WHEN NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = who) THEN format('there is no role %s any more', who)
-    WHEN NOT has_table_privilege(who, to_regclass(format('public.%I', "table"))::oid, 'DELETE') THEN format('%s may not DELETE from the table', who)
-    WHEN iasql_internal.is_subject(who, to_regclass(format('public.%I', "table"))::oid) THEN format('row-level security of the table applies to %s', who)
+    ELSE (
+        -- The parts of an instance of a composition go with it.
+        SELECT CASE WHEN has_table_privilege(who, c.oid, 'DELETE') THEN format('row-level security of %s applies to %s', c.relname, who)
+               ELSE format('%s may not DELETE from %s', who, c.relname) END
+        FROM pg_class c
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relname IN (
+                  SELECT "table" UNION SELECT p.table_name FROM iasql_internal.composition_part p WHERE p.composition = "table"
+                  UNION SELECT p.table_name FROM iasql_internal.part p WHERE p.composition = "table")
+          AND (NOT has_table_privilege(who, c.oid, 'DELETE') OR iasql_internal.is_subject(who, c.oid))
+        ORDER BY c.relname <> "table", c.relname LIMIT 1)
     END;
-COMMENT ON FUNCTION iasql_internal.may_not_expire(text, text) IS 'Why no record of a table may be deleted for a role that is not there to be asked; NULL if it may.';
+COMMENT ON FUNCTION iasql_internal.may_not_expire(text, text) IS 'Why no record of a table, nor what goes with it, may be deleted for a role that is not there to be asked; NULL if it may.';
 
 -- As the role that has set the expiry: writer() says so. What is refused (a protection, a record that refers to this one,
 -- somebody's batch) is put on record and tried again with the next tick.

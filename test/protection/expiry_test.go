@@ -74,10 +74,10 @@ func TestExpiryNeedsTheRight(t *testing.T) {
 		t.Fatal(out, err)
 	}
 	w.Admin(`REVOKE iasql_user FROM ` + name)
-	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%' || '`+name+` may not DELETE%'`)
+	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%' || '`+name+` may not DELETE from queue%'`)
 	w.Admin(`GRANT iasql_user TO `+name, `SET ROLE iasql_engine`, `ALTER TABLE queue ENABLE ROW LEVEL SECURITY`,
 		`CREATE POLICY everything ON queue USING (true)`)
-	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%row-level security%applies to%'`)
+	w.Becomes(minute, "2", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%row-level security of queue applies to%'`)
 	if out, err := w.TryPSQL(ann, `SELECT iasql_expire('queue', id, now() + interval '1 day') FROM queue`); err == nil || !strings.Contains(out+err.Error(), "42501") {
 		t.Errorf("%s %v", out, err)
 	}
@@ -121,5 +121,26 @@ func TestUntil(t *testing.T) {
 	w.PSQL(`INSERT INTO iasql_mode (mode, since) VALUES ('PAUSE', now() - interval '8 days')`)
 	if got := w.PSQL(`SELECT record, state FROM iasql_problems WHERE message LIKE '%has no end%'`); got != "database|Paused" {
 		t.Errorf("paused for long: %s", got)
+	}
+}
+
+// An instance of a composition takes its parts along, if its author may delete those, too.
+func TestExpiryOfAComposition(t *testing.T) {
+	t.Parallel()
+	w := ticking(t, "aws_vpc")
+	w.PSQL(`SELECT * FROM iasql_install('network')`)
+	ann := w.Login("ann", "iasql_user")
+	w.PSQL(`INSERT INTO network (name, zones, nat) VALUES ('brief', 1, 'none')`)
+	w.Settled()
+	if out, err := w.TryPSQL(ann, `SELECT iasql_expire('network', id, now() + interval '3 seconds') FROM network`); err != nil {
+		t.Fatal(out, err)
+	}
+	w.Admin(`REVOKE DELETE ON vpc FROM iasql_user`)
+	w.Becomes(minute, "1", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%may not DELETE from vpc%'`)
+	w.Admin(`GRANT DELETE ON vpc TO iasql_user`)
+	w.Becomes(minute, "0", `SELECT count(*) FROM network`)
+	w.Settled()
+	if got := w.PSQL(`SELECT count(*) FROM vpc WHERE tags ->> 'Name' LIKE 'brief%'`, `SELECT count(*) FROM iasql_parts`); got != "0\n0" {
+		t.Errorf("left: %s", got)
 	}
 }

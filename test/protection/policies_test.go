@@ -77,7 +77,7 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 	}
-	if recipes != 10 || refusals != 10 || allowances != 10 {
+	if recipes != 11 || refusals != 11 || allowances != 11 {
 		t.Errorf("%d recipes, %d refusals, %d allowances", recipes, refusals, allowances)
 	}
 }
