@@ -4,7 +4,8 @@ package docs
 
 import "embed"
 
-// Modules holds a page for each module, modules/NAME.md, in Markdown.
+// Modules holds a page for each module, modules/NAME.md, and one for all compositions,
+// compositions.md, in Markdown.
 //
-//go:embed modules/*.md
+//go:embed modules/*.md compositions.md
 var Modules embed.FS

@@ -14,10 +14,12 @@ CREATE TABLE iasql_internal.expiry (
     set_by     text NOT NULL,
     set_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     refused    text,
+    due        boolean NOT NULL DEFAULT false,
     PRIMARY KEY (table_name, record_id)
 );
 COMMENT ON TABLE iasql_internal.expiry IS 'The records that are deleted at a time: written by iasql_expire.';
 COMMENT ON COLUMN iasql_internal.expiry.set_by IS 'The role that said so, by whose right the record is deleted.';
+COMMENT ON COLUMN iasql_internal.expiry.due IS 'The last tick has found its time past: the next that does deletes it.';
 COMMENT ON COLUMN iasql_internal.expiry.refused IS 'Why the record could not be deleted when its time had come.';
 CREATE INDEX expiry_until ON iasql_internal.expiry (until);
 ALTER TABLE iasql_internal.expiry ENABLE ROW LEVEL SECURITY;

@@ -138,8 +138,8 @@ GRANT EXECUTE ON FUNCTION iasql_internal.image_at(text, bigint, timestamptz), ia
 
 -- A composition writes its parts with the rights of whoever writes an instance.
 GRANT USAGE ON SCHEMA iasql_composition TO iasql_reader;
-GRANT SELECT ON public.iasql_parts, iasql_internal.composed, iasql_internal.composition, iasql_internal.composition_part TO iasql_reader;
-GRANT EXECUTE ON FUNCTION iasql_internal.parts(), iasql_internal.wanted(text, text, jsonb, jsonb), iasql_internal.wanted_parts(text, jsonb, jsonb),
+GRANT SELECT ON public.iasql_parts, public.iasql_instances, iasql_internal.composed, iasql_internal.composition, iasql_internal.composition_part TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.parts(text, bigint), iasql_internal.wanted(text, text, jsonb, jsonb), iasql_internal.wanted_parts(text, jsonb, jsonb),
     iasql_internal.composing(text, bigint[]), iasql_internal.parts_of(text, bigint[]), iasql_internal.number_parts(text, bigint), iasql_internal.note_parts(text, jsonb),
     iasql_internal.refuse_part(text, text, text), iasql_internal.ids_of(jsonb), iasql_internal.insert_part(iasql_internal.composition_part, jsonb),
     iasql_internal.update_part(iasql_internal.composition_part, jsonb), iasql_internal.delete_composed(text, jsonb),

@@ -328,7 +328,10 @@ func (p *plan) write(out io.Writer) error {
 		if ch.Direction != "push" {
 			about = " (" + ch.Direction + ")"
 		}
-		fmt.Fprintf(out, "%s %s %s%s\n", marks[ch.Action], ch.Action, printable(what), about)
+		if !strings.HasPrefix(what, ch.Action+" ") { // a description begins with it
+			what = ch.Action + " " + what
+		}
+		fmt.Fprintf(out, "%s %s%s\n", marks[ch.Action], printable(what), about)
 		// it may say who has changed it in the cloud
 		if ch.Reason != nil && (ch.Direction != "push" || ch.Action == "delete") {
 			fmt.Fprintf(out, "    %s\n", printable(*ch.Reason))

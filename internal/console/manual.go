@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"net/http"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -23,13 +25,27 @@ import (
 // manual shows the documentation of a module, as it belongs to this engine's version.
 func (c *Console) manual(v *visit) {
 	name := v.r.PathValue("module")
-	source, err := fs.ReadFile(docs.Modules, "modules/"+name+".md")
+	composition := false
+	if !documented(name) {
+		if err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
+			return tx.QueryRow(v.ctx(), `SELECT EXISTS (SELECT FROM iasql_internal.composition c WHERE c.name = $1)`, name).
+				Scan(&composition)
+		}); err != nil {
+			v.failed(err)
+			return
+		}
+	}
+	path := "modules/" + name + ".md"
+	if composition {
+		path = "compositions.md" // what all of them do; their columns are on the pages of their tables
+	}
+	source, err := fs.ReadFile(docs.Modules, path)
 	if err != nil {
 		v.problem(http.StatusNotFound, "No module "+name+" has documentation here.",
 			"The list of modules links to those that have.")
 		return
 	}
-	page, err := markdown(source)
+	page, err := markdown(comment.ReplaceAll(source, nil))
 	if err != nil {
 		v.failed(err)
 		return
@@ -39,6 +55,9 @@ func (c *Console) manual(v *visit) {
 			h.A(h.Href(to("/map", "module", name)), g.Text("Diagram of the installed tables"))),
 		h.Article(h.Class("card manual"), g.Raw(page)))
 }
+
+// comment is a line for who writes a page, or for a test.
+var comment = regexp.MustCompile(`(?m)^<!--.*-->\n`)
 
 // documented reports whether a module has a page of documentation: tables that are made from
 // AWS's schemas have none.

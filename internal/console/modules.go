@@ -12,6 +12,7 @@ type moduleInfo struct {
 	name, version string
 	dependencies  []string
 	installed     bool
+	composition   bool
 }
 
 // typeName is a resource type that is not installed and has a name that people know it by.
@@ -23,14 +24,15 @@ func (c *Console) modules(v *visit) {
 	var tables []*tableInfo
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
 		rows, err := tx.Query(v.ctx(), `
-			SELECT l.module_name, coalesce(i.module_version, l.module_version), coalesce(l.dependencies, '{}'), i.module_name IS NOT NULL
+			SELECT l.module_name, coalesce(i.module_version, l.module_version), coalesce(l.dependencies, '{}'), i.module_name IS NOT NULL,
+			       EXISTS (SELECT FROM iasql_internal.composition c WHERE c.name = l.module_name)
 			FROM public.iasql_modules_list() l LEFT JOIN public.iasql_modules_installed() i USING (module_name) ORDER BY i.module_name IS NULL, 1`)
 		if err != nil {
 			return err
 		}
 		if all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (moduleInfo, error) {
 			var m moduleInfo
-			return m, row.Scan(&m.name, &m.version, &m.dependencies, &m.installed)
+			return m, row.Scan(&m.name, &m.version, &m.dependencies, &m.installed, &m.composition)
 		}); err != nil {
 			return err
 		}
@@ -64,7 +66,7 @@ func (c *Console) modules(v *visit) {
 			body = append(body, h.P(h.Class("muted small"), g.Text("needs "+strings.Join(m.dependencies, ", "))))
 		}
 		links := h.P(h.Class("row small"),
-			g.If(documented(m.name), h.A(h.Href("/modules/"+m.name), g.Text("Documentation →"))),
+			g.If(documented(m.name) || m.composition, h.A(h.Href("/modules/"+m.name), g.Text("Documentation →"))),
 			g.If(m.installed, h.A(h.Href(to("/map", "module", m.name)), g.Text("Diagram →"))))
 		if m.installed {
 			body = append(body, h.P(h.Class("tags"), g.Group(of[m.name])), links)

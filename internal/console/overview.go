@@ -87,10 +87,17 @@ type overviewData struct {
 	batches    []batchInfo
 	sources    []sourceInfo
 	deniedIn   map[string]bool
+	ending     []endingInfo
 	everything bool // nothing is hidden from the visitor
 }
 
 type engineInfo struct{ name, version, doing string }
+
+// endingInfo is what ends within a day, should have ended, or has been paused for long.
+type endingInfo struct {
+	record, state, message string
+	needsPerson            bool
+}
 
 type accountInfo struct {
 	name, kind, message string
@@ -152,6 +159,18 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 		func() error {
 			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL AND NOT closed LIMIT 1001) c`).Scan(&d.conflicts)
 		},
+		func() error {
+			rows, err := tx.Query(ctx, `SELECT e.record, e.state, e.message, e.needs_person FROM iasql_internal.ending_line e
+				ORDER BY e.needs_person DESC, e.since LIMIT 20`)
+			if err != nil {
+				return err
+			}
+			d.ending, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (endingInfo, error) {
+				var e endingInfo
+				return e, row.Scan(&e.record, &e.state, &e.message, &e.needsPerson)
+			})
+			return err
+		},
 		func() error { d.tables, err = loadTables(ctx, tx, true); return err },
 		func() error { d.states, d.whole, err = loadStates(ctx, tx); return err },
 		func() error { d.batches, err = loadBatches(ctx, tx); return err },
@@ -198,6 +217,7 @@ func (c *Console) overview(v *visit) {
 	v.live = true
 	v.page("Overview", "",
 		v.attention(d),
+		endingCard(d.ending),
 		h.Div(h.Class("tiles"),
 			tile("Records", totalSize(d.tables), "/records"),
 			tile("Not settled yet", atMost(d.pending, 10000), "/activity?show=pending"),
@@ -242,7 +262,8 @@ func (v *visit) attention(d overviewData) g.Node {
 				h.Code(g.Text("engine serve"))))
 	}
 	abandoned := slices.DeleteFunc(openBatches(d.batches), func(b batchInfo) bool { return !b.abandoned })
-	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 && len(abandoned) == 0 {
+	expired := slices.DeleteFunc(slices.Clone(d.ending), func(e endingInfo) bool { return !e.needsPerson })
+	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 && len(abandoned) == 0 && len(expired) == 0 {
 		return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")),
 			h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
 	}
@@ -259,7 +280,7 @@ func (v *visit) attention(d overviewData) g.Node {
 			h.P(h.Class("message"), g.Text(shorten(e.message, 300))))
 	})
 	return h.Section(h.Class("card urgent"), h.H2(g.Text("Needs you")),
-		h.Ul(h.Class("concerns"), items, failures,
+		h.Ul(h.Class("concerns"), items, failures, g.Map(expired, endingInfo.item),
 			g.Map(abandoned, func(b batchInfo) g.Node {
 				return h.Li(h.Div(b.mark(), h.A(h.Href(b.path()), g.Text(b.title())),
 					h.Span(h.Class("muted small"), ago(b.since))),
@@ -270,6 +291,21 @@ func (v *visit) attention(d overviewData) g.Node {
 				h.A(h.Href("/activity?show=conflicts"), g.Text(atMost(d.conflicts, 1000)+" open"))),
 				h.P(h.Class("message"), g.Text("Columns that moved on both sides wait for a decision."))))),
 		g.If(more, h.P(h.A(h.Href("/activity?show=failed"), g.Text("All that need you →")))))
+}
+
+func (e endingInfo) item() g.Node {
+	return h.Li(h.Div(state(e.state, e.needsPerson), h.Strong(g.Text(e.record))),
+		h.P(h.Class("message"), g.Text(shorten(e.message, 300))))
+}
+
+// endingCard announces what ends by itself, a day before.
+func endingCard(ending []endingInfo) g.Node {
+	ending = slices.DeleteFunc(slices.Clone(ending), func(e endingInfo) bool { return e.needsPerson })
+	if len(ending) == 0 {
+		return nil
+	}
+	return h.Section(h.Class("card"), h.H2(g.Text("Ends soon, or is paused for long")),
+		h.Ul(h.Class("concerns"), g.Map(ending, endingInfo.item)))
 }
 
 func (v *visit) nowCard(d overviewData) g.Node {

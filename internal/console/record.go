@@ -53,7 +53,9 @@ type recordData struct {
 	guardedBy string // which rule says so: of the record or else of its table
 	// configurations are those that have the record.
 	configurations []string
-	expires        string // when it is deleted, and as whose word; "": it does not expire
+	partOf         []instanceInfo
+	parts          []partInfo // of an instance of a composition
+	expires        string     // when it is deleted, and as whose word; "": it does not expire
 }
 
 func (c *Console) record(v *visit) {
@@ -77,6 +79,7 @@ func (c *Console) record(v *visit) {
 	v.page(d.t.name+" "+number(id), d.title(),
 		v.stateCard(&d),
 		v.conflictCard(d.conflicts),
+		d.instanceCard(),
 		h.Div(h.Class("two wide"), d.valueCard(), v.sideCards(&d)),
 		d.timeline(),
 	)
@@ -93,7 +96,8 @@ func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err erro
 		return errNotThere("You may not read column id of " + d.t.name + ".")
 	}
 	steps := []func(context.Context, pgx.Tx) error{d.loadValues, d.loadState, d.loadPending, d.loadConflicts,
-		d.loadHistory, d.loadModes, d.loadCan, d.loadProtection, d.loadConfigurations}
+		d.loadHistory, d.loadModes, d.loadCan, d.loadProtection, d.loadConfigurations,
+		d.loadInstance}
 	for _, step := range steps {
 		if err := step(ctx, tx); err != nil {
 			return err
@@ -315,6 +319,9 @@ func (v *visit) stateCard(d *recordData) g.Node {
 		g.If(s.message != "", h.Pre(h.Class("message"), g.Text(shorten(s.message, 5000)))),
 		g.Group(text),
 		g.If(d.found && d.expires != "", h.P(h.Class("muted"), g.Text("It expires: the engine deletes it at "+d.expires+"."))),
+		g.Map(d.partOf, func(i instanceInfo) g.Node {
+			return h.P(h.Class("muted"), g.Text("Part of "), recordLink(i.composition, i.id), g.Text("."))
+		}),
 		g.If(d.found && len(d.configurations) > 0, h.P(h.Class("muted"), g.Text("Of configuration "),
 			h.Strong(g.Text(strings.Join(d.configurations, ", "))),
 			g.Text(": it is deleted once no configuration names it any more."))),

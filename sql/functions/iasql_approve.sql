@@ -119,16 +119,22 @@ COMMENT ON FUNCTION iasql_internal.sight(text, text[]) IS 'A sum over what row-l
 CREATE OR REPLACE FUNCTION iasql_internal.approvals(batch bigint, preview_hash text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    -- Asked of the approvers alone: another role of the server may be dropped while one asks about it.
     RETURN (
-        SELECT count(*) FROM iasql_internal.approval a
-        JOIN pg_roles l ON l.oid = a.login
-        JOIN pg_roles r ON r.oid = a.role
-        WHERE a.batch = approvals.batch AND a.preview_hash = approvals.preview_hash
-          AND pg_has_role(l.oid, r.oid, 'MEMBER') AND iasql_internal.may_approve(r.rolname)
-          AND NOT EXISTS (SELECT FROM iasql_internal.batch_member m WHERE m.batch = a.batch AND (l.rolname IN (m.login, m.role) OR r.rolname IN (m.login, m.role)))
+        WITH approver AS MATERIALIZED (
+            SELECT a.batch, a.tables, a.policies, l.oid AS login, l.rolname AS login_name, r.oid AS role, r.rolname AS role_name
+            FROM iasql_internal.approval a
+            JOIN pg_roles l ON l.oid = a.login
+            JOIN pg_roles r ON r.oid = a.role
+            WHERE a.batch = approvals.batch AND a.preview_hash = approvals.preview_hash
+        )
+        SELECT count(*) FROM approver a
+        WHERE pg_has_role(a.login, a.role, 'MEMBER') AND iasql_internal.may_approve(a.role_name)
+          AND NOT EXISTS (SELECT FROM iasql_internal.batch_member m
+                          WHERE m.batch = a.batch AND (a.login_name IN (m.login, m.role) OR a.role_name IN (m.login, m.role)))
           AND NOT EXISTS (SELECT FROM unnest(a.tables) t (name) LEFT JOIN pg_class c ON c.relname = t.name AND c.relnamespace = 'public'::regnamespace
-                          WHERE c.oid IS NULL OR NOT has_table_privilege(r.oid, c.oid, 'SELECT'))
-          AND a.policies IS NOT DISTINCT FROM iasql_internal.sight(r.rolname, a.tables));
+                          WHERE c.oid IS NULL OR NOT has_table_privilege(a.role, c.oid, 'SELECT'))
+          AND a.policies IS NOT DISTINCT FROM iasql_internal.sight(a.role_name, a.tables));
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.approvals(bigint, text) IS 'How many have approved of this plan of a batch who might still do so.';

@@ -94,6 +94,10 @@ BEGIN
                  (SELECT string_agg(c, '' ORDER BY c) FROM regexp_split_to_table(lower(wrong), '') c)
                  <> (SELECT string_agg(c, '' ORDER BY c) FROM regexp_split_to_table(k.name, '') c), k.name
         LIMIT 1;
+        IF wrong LIKE '%/%' THEN
+            RAISE EXCEPTION '% is no module: the server reads no folders', quote_literal(wrong)
+                USING ERRCODE = 'IA009', HINT = 'A composition is installed from its folder by a command: engine compose install FOLDER.';
+        END IF;
         RAISE EXCEPTION 'unknown module %', quote_literal(wrong)
             USING ERRCODE = 'IA009',
                   HINT = concat(coalesce('It is a table of ' || quote_literal(owner) || '. ', 'Did you mean ' || quote_literal(nearest) || '? '),

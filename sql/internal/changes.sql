@@ -81,7 +81,8 @@ BEGIN
         FROM iasql_internal.managed_table m
     ), sorted AS (
         SELECT g.entry, x.replaced, b.left_out, CASE
-                   WHEN (g.entry).origin = 'user' THEN coalesce(b.how, 'batch ' || g.batch, 'edit')
+                   WHEN (g.entry).origin = 'user' THEN coalesce(b.how, 'batch ' || g.batch,
+                            CASE WHEN (g.entry).message LIKE 'it has expired:%' THEN 'expiry' END, 'edit')
                    WHEN x.replaced THEN CASE WHEN NOT iasql_internal.asked_for(g.entry, m.fixed) THEN 'replacement by the engine' END
                    WHEN (g.entry).change_type = 'UPDATE' AND CASE
                        WHEN ((g.entry).change -> 'change') - m.computed = '{}' THEN true

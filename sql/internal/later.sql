@@ -1,6 +1,15 @@
 -- What iasql_undo leaves alone: later writes, by whomever and wherever they were made. Undoing takes back the rest of the batch,
 -- and warns of these. What another batch wrote and took back again is no later write: what the batch left is there.
 
+-- By the log's order, as clocks are put back (R17). What a batch has staged nobody else writes before it is closed.
+CREATE OR REPLACE FUNCTION iasql_internal.closing_entry(batch bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RETURN (SELECT max(l.id) FROM public.iasql_audit_log l WHERE l.transaction_id = closing_entry.batch AND l.change_type = 'CLOSE_TRANSACTION');
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.closing_entry(bigint) IS 'id of the audit row that says that a batch was closed: what was written later has a larger one.';
+
 -- A value is a later one if it is neither what the batch left nor what undoing brings back, and the audit log has a change of it
 -- since the batch was closed. (What a batch's own commit pulls comes before that.) Of a record that the batch inserted, a value
 -- that the batch left to the cloud is no later one if the cloud has given it.
@@ -11,7 +20,7 @@ SET extra_float_digits = 1 SET "IntervalStyle" = 'postgres' SET bytea_output = '
 #variable_conflict use_column
 DECLARE
     managed iasql_internal.managed_table;
-    closed  timestamptz := (SELECT b.closed_at FROM iasql_internal.batch b WHERE b.id = later_values.batch);
+    closed  bigint := iasql_internal.closing_entry(batch);
     ids     bigint[] := ARRAY(SELECT i.record_id FROM jsonb_to_recordset(images) i (record_id bigint));
     present jsonb;
 BEGIN
@@ -26,7 +35,7 @@ BEGIN
     ), since AS MATERIALIZED (
         SELECT l.record_id, c.key, bool_or(l.origin = 'user') AS by_user
         FROM public.iasql_audit_log l CROSS JOIN LATERAL jsonb_object_keys(l.change -> 'change') c (key)
-        WHERE l.record_id = ANY (ids) AND l.table_name = later_values."table" AND l.ts > closed AND l.change_type = 'UPDATE'
+        WHERE l.record_id = ANY (ids) AND l.table_name = later_values."table" AND l.id > closed AND l.change_type = 'UPDATE'
         GROUP BY l.record_id, c.key
     )
     SELECT i.record_id, s.key
@@ -49,7 +58,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 #variable_conflict use_column
 DECLARE
     child  record;
-    closed timestamptz := (SELECT b.closed_at FROM iasql_internal.batch b WHERE b.id = later_references.batch);
+    closed bigint := iasql_internal.closing_entry(batch);
     ours   bigint[]; -- that the batch has inserted, too
     kept   bigint[];
 BEGIN
@@ -72,7 +81,7 @@ BEGIN
         END IF;
         RETURN QUERY EXECUTE format(
             'SELECT p.id, $4, min(x.id) FROM %s AND (x.id = ANY ($3) OR EXISTS (
-                 SELECT FROM public.iasql_audit_log l WHERE l.record_id = x.id AND l.table_name = $4 AND l.ts > $2 AND l.origin = ''user''
+                 SELECT FROM public.iasql_audit_log l WHERE l.record_id = x.id AND l.table_name = $4 AND l.id > $2 AND l.origin = ''user''
                    AND l.change_type IN (''INSERT'', ''UPDATE''))) GROUP BY p.id', child.referring)
         USING inserted, closed, kept, child.name;
     END LOOP;

@@ -6,7 +6,7 @@ WHERE NOT p.table_name = ANY ((SELECT iasql_internal.restricted())::text[])
 COMMENT ON VIEW iasql_internal.composed IS 'Which records were made as parts of instances, as far as grants and row-level security let the caller see them; also of records that are gone.';
 
 -- What is compared are the columns that the caller may read.
-CREATE OR REPLACE FUNCTION iasql_internal.parts()
+CREATE OR REPLACE FUNCTION iasql_internal.parts(of_composition text, of_instance bigint)
 RETURNS TABLE (composition text, instance bigint, part text, key text, table_name text, record_id bigint, edited text[])
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
@@ -19,9 +19,9 @@ DECLARE
 BEGIN
     FOR name IN
         SELECT c.name FROM iasql_internal.composition c JOIN pg_class t ON t.relname = c.name AND t.relnamespace = 'public'::regnamespace
-        WHERE has_table_privilege(t.oid, 'SELECT') ORDER BY c.name
+        WHERE has_table_privilege(t.oid, 'SELECT') AND c.name = coalesce(of_composition, c.name) ORDER BY c.name
     LOOP
-        EXECUTE format('SELECT jsonb_agg(to_jsonb(i)) FROM public.%I i', name) INTO instances;
+        EXECUTE format('SELECT jsonb_agg(to_jsonb(i)) FROM public.%I i WHERE $1 IS NULL OR i.id = $1', name) INTO instances USING of_instance;
         CONTINUE WHEN instances IS NULL;
         has := '[]';
         FOR of IN
@@ -51,10 +51,10 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.parts() IS 'Rows of the view iasql_parts.';
+COMMENT ON FUNCTION iasql_internal.parts(text, bigint) IS 'Rows of the view iasql_parts: of one composition, or instance, if one is given.';
 
 CREATE OR REPLACE VIEW public.iasql_parts WITH (security_barrier) AS
-SELECT p.composition, p.instance, p.part, p.key, p.table_name, p.record_id, p.edited FROM iasql_internal.parts() p;
+SELECT p.composition, p.instance, p.part, p.key, p.table_name, p.record_id, p.edited FROM iasql_internal.parts(NULL, NULL) p;
 COMMENT ON VIEW public.iasql_parts IS 'The records that instances of compositions have, of those that you may see.';
 COMMENT ON COLUMN public.iasql_parts.composition IS 'The composition, which is the table of its instances.';
 COMMENT ON COLUMN public.iasql_parts.instance IS 'The instance: its column id.';

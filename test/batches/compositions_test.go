@@ -85,6 +85,28 @@ func TestNetwork(t *testing.T) {
 		kept+`|{"Name": "shop-public-1", "tier": "public"}|f` {
 		t.Errorf("the subnet is %s, was record %s", got, kept)
 	}
+	// What somebody has deleted is not made again; who refers to a part keeps the instance.
+	w.PSQL(`DELETE FROM route USING iasql_parts p WHERE p.part = 'public_route' AND p.record_id = route.id`)
+	w.Settled()
+	w.PSQL(`UPDATE network SET tags = '{"team": "shop"}'`)
+	w.Settled()
+	if got := counts(w, "shop"); got != "internet_gateway 1, private_association 1, private_route_table 1, private_subnet 1, public_association 1, "+
+		"public_route_table 1, public_subnet 1, vpc 1" {
+		t.Errorf("without the route that somebody has deleted it has %s", got)
+	}
+	if got := w.PSQL(`SELECT composition, parts, unfinished, state, review FROM iasql_instances`); got != "network|8|0|Present|f" {
+		t.Errorf("as one: %s", got)
+	}
+	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT p.record_id, '10.0.240.0/24' FROM iasql_parts p WHERE p.part = 'vpc'`)
+	w.Settled()
+	if said := w.Refused(`DELETE FROM network`); !strings.Contains(said, "23503") || !strings.Contains(said, "subnet") {
+		t.Errorf("deleted from under a subnet: %s", said)
+	}
+	w.PSQL(`DELETE FROM subnet WHERE cidr_block = '10.0.240.0/24'`)
+	w.Settled()
+	if said := w.Refused(`SELECT * FROM iasql_install('./network')`); !strings.Contains(said, "engine compose install") {
+		t.Errorf("installed from a path: %s", said)
+	}
 	if said := w.Refused(`UPDATE network SET region = 'us-west-2'`); !strings.Contains(said, "IA032") || !strings.Contains(said, "cannot move") {
 		t.Errorf("moved: %s", said)
 	}

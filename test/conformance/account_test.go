@@ -14,7 +14,10 @@ func TestEveryModuleIsDescribed(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
 	w.Serve()
-	for _, name := range strings.Fields(w.PSQL(`SELECT module_name FROM iasql_modules_list()`)) {
+	// A composition stands for nothing in the cloud: its parts are records of modules that are described.
+	// (TestCompositions in test/likeness has each of them.)
+	for _, name := range strings.Fields(w.PSQL(`SELECT module_name FROM iasql_modules_list()
+		WHERE NOT module_name IN (SELECT name FROM iasql_internal.composition)`)) {
 		if !slices.ContainsFunc(described, func(m Module) bool { return m.Name == name }) {
 			t.Errorf("module %s is not described", name)
 		}

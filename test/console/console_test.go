@@ -325,6 +325,10 @@ func testRecord(b *browser, w *harness.World) {
 	b.says("It ends at 2200-01-02 03:04 UTC")
 	b.says("It expires: the engine deletes it at 2201-02-03 04:05 UTC")
 	b.says("until 2202-03-04 05:06 UTC")
+	w.PSQL(`SELECT iasql_expire('subnet', ` + id + `, now() + interval '5 hours')`)
+	b.open("/")
+	b.says("Ends soon")
+	b.says("SELECT iasql_expire('subnet', " + id + ", NULL) keeps it")
 	w.PSQL(`SELECT iasql_unprotect('subnet', ` + id + `)`)
 	w.PSQL(`DELETE FROM iasql_mode`, `DELETE FROM subnet WHERE id = `+id)
 }

@@ -60,6 +60,16 @@ func TestEveryModule(t *testing.T) {
 			t.Errorf("the documentation of %s is not made for the console", name)
 		}
 	}
+	// A composition's instance is shown as one, and a part of it says of what.
+	w.PSQL(`INSERT INTO network (name, zones, nat) VALUES ('parts', 1, 'none')`)
+	instance := w.PSQL(`SELECT '/records/network/' || id FROM network WHERE name = 'parts'`)
+	vpc := w.PSQL(`SELECT '/records/vpc/' || p.record_id FROM iasql_parts p WHERE p.composition = 'network' AND p.part = 'vpc'`)
+	if page := v.get(instance); !strings.Contains(page, "Its parts") || !strings.Contains(page, `href="`+vpc+`"`) {
+		t.Errorf("the page of an instance does not have its VPC: %s", page)
+	}
+	if page := v.get(vpc); !strings.Contains(page, "Part of") || !strings.Contains(page, `href="`+instance+`"`) {
+		t.Errorf("the page of a part does not say of what: %s", page)
+	}
 	t.Logf("the slowest page is %s: %s", slow, slowest)
 	t.Run("browser", func(t *testing.T) {
 		b := newBrowser(t, newChromium(t), base)

@@ -46,6 +46,9 @@ func TestExpire(t *testing.T) {
 	if got := w.PSQL(`SELECT "user" || ': ' || message FROM iasql_audit_log l WHERE change_type = 'DELETE' AND table_name = 'queue'`); !strings.HasPrefix(got, w.PSQL(`SELECT session_user`)+": it has expired") || strings.Contains(got, "\n") {
 		t.Errorf("the log says %s", got)
 	}
+	if got := w.PSQL(`SELECT DISTINCT how_known FROM iasql_changes_since(now() - interval '1 hour') WHERE table_name = 'queue' AND action = 'delete'`); got != "expiry" {
+		t.Errorf("it is known as %s", got)
+	}
 	w.PSQL(`SELECT iasql_unprotect('queue', id) FROM queue WHERE name = 'kept'`)
 	w.Becomes(minute, "long,saved", `SELECT string_agg(name, ',' ORDER BY name) FROM queue`)
 	w.Settled()
@@ -122,6 +125,28 @@ func TestUntil(t *testing.T) {
 	if got := w.PSQL(`SELECT record, state FROM iasql_problems WHERE message LIKE '%has no end%'`); got != "database|Paused" {
 		t.Errorf("paused for long: %s", got)
 	}
+}
+
+// What goes along with a record takes the right to delete that, too.
+func TestExpiryNeedsTheRightToParts(t *testing.T) {
+	t.Parallel()
+	w := ticking(t, "aws_security_group")
+	ann := w.Login("ann", "iasql_user")
+	w.PSQL(`INSERT INTO security_group (group_name, description, vpc_id) SELECT 'brief', 'b', id FROM vpc WHERE is_default`)
+	w.Settled()
+	const expire = `SELECT iasql_expire('security_group', id, now() + interval '3 seconds') FROM security_group WHERE group_name = 'brief'`
+	w.Admin(`REVOKE DELETE ON security_group_rule FROM iasql_user`)
+	if out, err := w.TryPSQL(ann, expire); err == nil || !strings.Contains(out+err.Error(), "may not DELETE from security_group_rule") {
+		t.Errorf("without the right to its rules: %s %v", out, err)
+	}
+	w.Admin(`GRANT DELETE ON security_group_rule TO iasql_user`)
+	if out, err := w.TryPSQL(ann, expire); err != nil {
+		t.Fatal(out, err)
+	}
+	w.Admin(`REVOKE DELETE ON security_group_rule FROM iasql_user`)
+	w.Becomes(minute, "1", `SELECT count(*) FROM iasql_problems WHERE state = 'Expired' AND message LIKE '%may not DELETE from security_group_rule%'`)
+	w.Admin(`GRANT DELETE ON security_group_rule TO iasql_user`)
+	w.Becomes(minute, "0", `SELECT count(*) FROM security_group WHERE group_name = 'brief'`)
 }
 
 // An instance of a composition takes its parts along, if its author may delete those, too.
