@@ -199,7 +199,8 @@ func (c *cycle) note(r *running) {
 		}
 		c.recent.Add(&intent)
 	}
-	if out.Result != decide.ResultFailed {
+	// What somebody has reviewed is not the cycle's own doing: it does not count for what others delete meanwhile.
+	if out.Result != decide.ResultFailed && !c.lease.Reviewed {
 		c.destroyed.Add(r.Op)
 	}
 	if r.Kind == decide.OpCreate && (out.Result == decide.ResultUnknown || r.unlogged) {
