@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/spf13/cobra"
 
+	"iasql/internal/platform"
 	"iasql/internal/postgres"
 )
 
@@ -128,6 +129,10 @@ func (c *batchCmd) pinSearchPath(ctx context.Context) error {
 // explained adds the hint of an error of the database, and says with which code it
 // ends.
 func explained(err error) error {
+	var user *platform.UserError
+	if errors.As(err, &user) {
+		return fmt.Errorf("%s: %w (%s)", user.Code, err, user.Hint)
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err

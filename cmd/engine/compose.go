@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -70,21 +69,12 @@ func composeInstallCommand() *cobra.Command {
 				return err
 			}
 			defer c.conn.Close(context.WithoutCancel(cmd.Context()))
-			return composeExplained(c.take(cmd.Context(), from, own, yes))
+			return explained(c.take(cmd.Context(), from, own, yes))
 		},
 	}
 	c.declare(cmd.Flags())
 	cmd.Flags().BoolVar(&yes, "yes", false, "Take the later version.")
 	return cmd
-}
-
-// composeExplained adds the hint of an error.
-func composeExplained(err error) error {
-	var user *platform.UserError
-	if errors.As(err, &user) {
-		return fmt.Errorf("%s: %w (%s)", user.Code, err, user.Hint)
-	}
-	return explained(err)
 }
 
 // take installs a composition or takes a later version, in one transaction. Unless that is wanted, a later version is rolled back once

@@ -30,7 +30,7 @@ func Compositions(ctx context.Context, pool *pgxpool.Pool, names []string) (comp
 	return compositions, others, nil
 }
 
-// registerComposition returns the statements that tell the database of a composition, with their arguments.
+// registerComposition queues the statements that tell the database of a composition.
 func registerComposition(batch *pgx.Batch, c *modules.Composition, own bool) {
 	batch.Queue(registration, c.Name, c.Version, c.Doc, append([]string{}, c.Needs...), []string{c.Name}, []string{})
 	batch.Queue(`INSERT INTO iasql_internal.composition (name, own) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET own = excluded.own
@@ -96,6 +96,7 @@ func asEngine(ctx context.Context, tx pgx.Tx, do func() error) error {
 	return err
 }
 
+// tellOf tells the database of a composition.
 func tellOf(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) error {
 	batch := &pgx.Batch{}
 	registerComposition(batch, c, own)

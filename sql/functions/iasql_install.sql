@@ -87,6 +87,10 @@ BEGIN
     WHERE m IS NULL OR NOT EXISTS (SELECT FROM iasql_internal.module k WHERE k.name = m) AND NOT EXISTS (SELECT FROM iasql_internal.type_name n WHERE n.name = m)
         AND m !~ '^[A-Za-z0-9*?]+(::[A-Za-z0-9*?]+)+$' LIMIT 1; -- a resource type, or a pattern of such, is the account's to know
     IF FOUND THEN
+        IF wrong LIKE '%/%' THEN
+            RAISE EXCEPTION '% is no module: the server reads no folders', quote_literal(wrong)
+                USING ERRCODE = 'IA009', HINT = 'A composition is installed from its folder by a command: engine compose install FOLDER.';
+        END IF;
         SELECT k.name INTO owner FROM iasql_internal.module k WHERE lower(wrong) = ANY (k.tables) ORDER BY k.name LIMIT 1;
         SELECT k.name INTO nearest FROM (SELECT m.name FROM iasql_internal.module m UNION SELECT n.name FROM iasql_internal.type_name n) k
         -- Swapped letters count as two edits; of equally near names the one with the same letters is meant.
@@ -94,10 +98,6 @@ BEGIN
                  (SELECT string_agg(c, '' ORDER BY c) FROM regexp_split_to_table(lower(wrong), '') c)
                  <> (SELECT string_agg(c, '' ORDER BY c) FROM regexp_split_to_table(k.name, '') c), k.name
         LIMIT 1;
-        IF wrong LIKE '%/%' THEN
-            RAISE EXCEPTION '% is no module: the server reads no folders', quote_literal(wrong)
-                USING ERRCODE = 'IA009', HINT = 'A composition is installed from its folder by a command: engine compose install FOLDER.';
-        END IF;
         RAISE EXCEPTION 'unknown module %', quote_literal(wrong)
             USING ERRCODE = 'IA009',
                   HINT = concat(coalesce('It is a table of ' || quote_literal(owner) || '. ', 'Did you mean ' || quote_literal(nearest) || '? '),

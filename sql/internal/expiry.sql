@@ -80,9 +80,7 @@ COMMENT ON FUNCTION iasql_internal.may_not_expire(text, text) IS 'Why no record 
 CREATE OR REPLACE FUNCTION iasql_internal.delete_expired(due iasql_internal.expiry) RETURNS text
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-    why  text := iasql_internal.may_not_expire(due.set_by, due.table_name);
-    last bigint := coalesce((SELECT max(l.id) FROM public.iasql_audit_log l), 0);
-    n    bigint;
+    why text := iasql_internal.may_not_expire(due.set_by, due.table_name);
 BEGIN
     IF why IS NOT NULL THEN
         RETURN why;
@@ -90,9 +88,8 @@ BEGIN
     PERFORM set_config('iasql.origin', 'expiry', true), set_config('iasql.expires_for', due.set_by, true);
     PERFORM iasql_internal.refuse_untrusted(ARRAY[due.table_name]);
     EXECUTE format('DELETE FROM public.%I t WHERE t.id = $1', due.table_name) USING due.record_id;
-    GET DIAGNOSTICS n = ROW_COUNT;
     UPDATE public.iasql_audit_log l SET message = format('it has expired: %s set that on %s', due.set_by, due.set_at::timestamptz(0))
-    WHERE n > 0 AND l.id > last AND l.table_name = due.table_name AND l.record_id = due.record_id AND l.change_type = 'DELETE';
+    WHERE l.record_id = due.record_id AND l.table_name = due.table_name AND l.change_type = 'DELETE' AND l.xid = pg_current_xact_id();
     DELETE FROM iasql_internal.expiry e WHERE e.table_name = due.table_name AND e.record_id = due.record_id;
     RETURN NULL;
 EXCEPTION WHEN OTHERS THEN -- rolls back what this block has set, too

@@ -54,10 +54,10 @@ func TestReviewedDoesNotCount(t *testing.T) {
 	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`,
 		`INSERT INTO queue (name) SELECT 'q' || i FROM generate_series(1, 6) i`, `INSERT INTO queue (name) VALUES ('last')`)
 	w.Settled()
-	held := make(chan struct{})
+	listing, held := make(chan struct{}, 100), make(chan struct{})
 	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 		if c.Action == "DescribeVpcEndpoints" {
-			return faultproxy.Fault{Before: func() { <-held }}
+			return faultproxy.Fault{Before: func() { listing <- struct{}{}; <-held }}
 		}
 		return faultproxy.Fault{}
 	})
@@ -66,8 +66,7 @@ func TestReviewedDoesNotCount(t *testing.T) {
 		out, err := w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
 		synced <- fmt.Sprint(out, err)
 	}()
-	w.Becomes(30*time.Second, "1", `SELECT count(*) FROM iasql_cycles WHERE kind = 'full' AND ended IS NULL`)
-	time.Sleep(time.Second) // its listing has begun
+	<-listing
 	if out, err := w.TryPSQL(w.UserURL, `CALL iasql_begin()`, `DELETE FROM queue WHERE name <> 'last'`,
 		`CALL iasql_commit('reviewed', iasql_preview_hash())`, `DELETE FROM queue`, `SELECT iasql_wait_for_all(30)`); err != nil {
 		t.Errorf("%s %v", out, err)
