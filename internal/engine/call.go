@@ -128,21 +128,8 @@ func (e *Engine) callError(f *modules.Function, err error) error {
 // nobody knows what became, and forgets answers that have been given, which may
 // be large and nobody else's business.
 func (e *Engine) endCalls(ctx context.Context) error {
-	_, err := e.pool.Exec(ctx, `
-		UPDATE public.iasql_operations o
-		SET ended = clock_timestamp(), result = 'unknown', error = 'the engine went away while it waited for the answer'
-		WHERE o.kind = 'call' AND o.ended IS NULL AND NOT EXISTS (
-			SELECT FROM iasql_internal.request r JOIN public.iasql_engines() e ON e.engine = r.engine
-			WHERE r.id = o.token::bigint AND r.ended IS NULL)`)
-	if err != nil {
+	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.end_calls()`); err != nil {
 		return fmt.Errorf("close the journal of calls: %w", err)
-	}
-	// Who waits for an answer looks for it ten times a second.
-	_, err = e.pool.Exec(ctx, `
-		UPDATE iasql_internal.request SET result = NULL
-		WHERE kind = 'call' AND result IS NOT NULL AND ended < clock_timestamp() - interval '1 minute'`)
-	if err != nil {
-		return fmt.Errorf("forget answers of calls: %w", err)
 	}
 	return nil
 }

@@ -78,27 +78,28 @@ type Observation struct {
 
 // Engine is a running engine.
 type Engine struct {
-	options  Options
-	id       string
-	log      *slog.Logger
-	pool     *pgxpool.Pool
-	registry *modules.Registry
-	world    modules.World // nil: nobody asks who accounts are
-	stops    gosync.Map    // by account: why its cycles are stopped, as was logged last
-	database *postgres.Database
-	queue    *river.Client[pgx.Tx]
-	periodic func() // removes the periodic job
-	interval string // the sync_interval in force
-	presence *postgres.Presence
-	turns    turns
-	said     obstacles
-	pulse    pulse
-	away     outage // of the database
-	requests requests
-	types    modules.Source
-	learning gosync.Mutex
-	learnt   int64      // what is known of the database's resource types
-	looking  gosync.Map // accounts that are about to be looked at again (see lookForLock)
+	options     Options
+	id          string
+	log         *slog.Logger
+	pool        *pgxpool.Pool
+	registry    *modules.Registry
+	world       modules.World // nil: nobody asks who accounts are
+	stops       gosync.Map    // by account: why its cycles are stopped, as was logged last
+	database    *postgres.Database
+	queue       *river.Client[pgx.Tx]
+	interval    string        // the sync_interval in force
+	cron        atomic.Bool   // pg_cron ticks
+	rescheduled chan struct{} // of capacity 1: the schedule has changed
+	presence    *postgres.Presence
+	turns       turns
+	said        obstacles
+	pulse       pulse
+	away        outage // of the database
+	requests    requests
+	types       modules.Source
+	learning    gosync.Mutex
+	learnt      int64      // what is known of the database's resource types
+	looking     gosync.Map // accounts that are about to be looked at again (see lookForLock)
 }
 
 // Queues of the job queue. Requests have their own, so that somebody who waits
@@ -130,7 +131,7 @@ func Connections(accounts int) int {
 // ends; then Wait returns. It refuses a login that has more rights than an engine
 // should have (see [platform.CheckLogin]).
 func Start(ctx context.Context, options Options) (*Engine, error) {
-	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log}
+	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log, rescheduled: make(chan struct{}, 1)}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -185,7 +186,6 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	}))
 	river.AddWorker(workers, river.WorkFunc(e.workRequest))
 	river.AddWorker(workers, river.WorkFunc(e.workCommit))
-	river.AddWorker(workers, river.WorkFunc(e.workTick))
 	queues := map[string]river.QueueConfig{
 		queueCycles:   {MaxWorkers: accounts},
 		queueRequests: {MaxWorkers: 8},
@@ -287,6 +287,7 @@ func (e *Engine) Wait(ctx context.Context) error {
 	go func() { lost <- e.keepPresence(watch) }()
 	go e.database.ShowLife(watch, e.id, e.pulse.stuck)
 	go e.lookForNewer(watch)
+	go e.keepSchedule(watch)
 	var others gosync.WaitGroup
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })
@@ -358,106 +359,6 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			e.log.Warn("could not queue a cycle after connecting again", "error", err)
 		}
 	}
-}
-
-// schedule puts sync_interval in force: by pg_cron where it can, else by the
-// queue's elected leader. Never by a timer of each engine. Where pg_cron keeps
-// the schedule, the leader watches that it does; renew has pg_cron read it anew.
-func (e *Engine) schedule(ctx context.Context, renew bool) error {
-	var seconds float64
-	if err := e.pool.QueryRow(ctx,
-		`SELECT extract(epoch FROM iasql_internal.setting('sync_interval')::interval)::double precision`).Scan(
-		&seconds); err != nil {
-		return fmt.Errorf("schedule full cycles: %w", err)
-	}
-	by, err := e.scheduleByCron(ctx, renew)
-	if err != nil {
-		e.log.Warn("pg_cron cannot keep the schedule; the engine does", "error", err)
-		by = "river"
-	}
-	if renew {
-		return nil
-	}
-	if e.periodic != nil {
-		e.periodic()
-	}
-	interval := time.Duration(seconds * float64(time.Second))
-	args, every := tickArgs{}, interval
-	if by != "river" {
-		args, every = tickArgs{IfOverdue: true}, max(interval/4, time.Second)
-	}
-	handle := e.queue.PeriodicJobs().Add(river.NewPeriodicJob(river.PeriodicInterval(every),
-		// Due at once. By itself River sets the time at which the job was to run, by this machine's clock
-		// (River v0.51.1, internal/maintenance/periodic_job_enqueuer.go, insertParamsFromConstructor), which
-		// may be ahead of the database's. It fetches by the database's clock (riverpgxv5, JobGetAvailable),
-		// and would let the job wait.
-		func() (river.JobArgs, *river.InsertOpts) { return args, &river.InsertOpts{ScheduledAt: longAgo} }, nil))
-	e.periodic = func() { e.queue.PeriodicJobs().Remove(handle) }
-	e.log.Info("full cycles are scheduled", "by", by, "every", interval)
-	return nil
-}
-
-// scheduleByCron has pg_cron keep the schedule where it can, and returns who
-// does. Its job belongs to the login role: it runs as a role that may log in.
-func (e *Engine) scheduleByCron(ctx context.Context, renew bool) (by string, err error) {
-	err = pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE; SET LOCAL row_security = on`); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, `SELECT iasql_internal.schedule_sync($1)`, renew).Scan(&by)
-	})
-	return by, err
-}
-
-// cronFailure returns what pg_cron says of the last time its job failed, "" if it
-// says nothing. Only the owner of the job sees that.
-func (e *Engine) cronFailure(ctx context.Context) (said string) {
-	err := pgx.BeginFunc(ctx, e.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SET LOCAL ROLE NONE; SET LOCAL row_security = on`); err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, `
-			SELECT coalesce((
-				SELECT d.return_message FROM cron.job j JOIN cron.job_run_details d ON d.jobid = j.jobid
-				WHERE j.jobname = 'iasql-sync' AND j.username = current_user AND d.status = 'failed' ORDER BY d.runid DESC LIMIT 1), '')`).Scan(&said)
-	})
-	if err != nil {
-		return err.Error()
-	}
-	return said
-}
-
-// tickArgs is the job of the schedule; IfOverdue where somebody else keeps it.
-type tickArgs struct {
-	IfOverdue bool `json:"if_overdue"`
-}
-
-// longAgo is before what any clock shows.
-var longAgo = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
-
-// Kind implements river.JobArgs.
-func (tickArgs) Kind() string { return "tick" }
-
-// InsertOpts implements river.JobArgsWithInsertOpts.
-func (tickArgs) InsertOpts() river.InsertOpts {
-	return river.InsertOpts{Queue: queueRequests, MaxAttempts: 1}
-}
-
-func (e *Engine) workTick(ctx context.Context, job *river.Job[tickArgs]) error {
-	if err := e.endCalls(ctx); err != nil {
-		return err
-	}
-	if !job.Args.IfOverdue {
-		_, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`)
-		return err
-	}
-	var overdue bool
-	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.tick_if_overdue()`).Scan(&overdue); err != nil || !overdue {
-		return err
-	}
-	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says",
-		e.cronFailure(ctx))
-	return e.schedule(ctx, true)
 }
 
 // quiet hands on what the queue has to say from warnings upwards, but not that the database is away: the engine says so

@@ -107,22 +107,6 @@ func (e *Engine) wantsPush(ctx context.Context, account string) (wants bool, err
 	return wants, err
 }
 
-// reschedule puts sync_interval in force if it has changed.
-func (e *Engine) reschedule(ctx context.Context) error {
-	var interval string
-	if err := e.pool.QueryRow(ctx, `SELECT iasql_internal.setting('sync_interval')`).Scan(&interval); err != nil {
-		return err
-	}
-	if e.interval == interval {
-		return nil
-	}
-	if err := e.schedule(ctx, false); err != nil {
-		return err
-	}
-	e.interval = interval
-	return nil
-}
-
 // hear notes what was said on a channel, unless it cannot concern this engine:
 // an account that is not listing here has nobody to be asked.
 func (e *Engine) hear(h *heard, account string) {

@@ -53,10 +53,26 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.end_calls() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE public.iasql_operations o
+    SET ended = clock_timestamp(), result = 'unknown', error = 'the engine went away while it waited for the answer'
+    WHERE o.kind = 'call' AND o.ended IS NULL AND NOT EXISTS (
+        SELECT FROM iasql_internal.request r JOIN public.iasql_engines() e ON e.engine = r.engine
+        WHERE r.id = o.token::bigint AND r.ended IS NULL);
+    -- Who waits for an answer looks for it ten times a second.
+    UPDATE iasql_internal.request r SET result = NULL
+    WHERE r.kind = 'call' AND r.result IS NOT NULL AND r.ended < clock_timestamp() - interval '1 minute';
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.end_calls() IS 'Closes the journal''s lines of calls whose engine has gone, of which nobody knows what became, and forgets answers that have been given: they may be large, and nobody else''s business.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.tick() RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     UPDATE iasql_internal.schedule SET last_tick = now();
+    PERFORM iasql_internal.end_calls();
     PERFORM iasql_internal.prune_hourly();
     BEGIN
         PERFORM iasql_internal.end_due();
@@ -68,22 +84,30 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.tick() IS 'What the schedule runs every sync_interval: queues full cycles, prunes, and ends what has a time to end.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.tick_if_overdue() RETURNS boolean
+DROP FUNCTION IF EXISTS iasql_internal.tick_if_overdue();
+-- However many ask, one ticks: whoever gets the row. A last tick in the future is from before the clock was put back.
+CREATE OR REPLACE FUNCTION iasql_internal.tick_if_due(slack double precision, OUT ticked boolean, OUT next interval)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    every interval := (1 + slack) * iasql_internal.setting('sync_interval')::interval;
 BEGIN
-    PERFORM FROM iasql_internal.schedule s
-    WHERE s.last_tick NOT BETWEEN now() - 1.25 * iasql_internal.setting('sync_interval')::interval AND now() + interval '1 minute' -- the clock was put back
-    FOR UPDATE SKIP LOCKED;
-    IF FOUND THEN
+    SELECT s.last_tick + every - clock_timestamp() INTO next FROM iasql_internal.schedule s;
+    ticked := false;
+    IF next > '0' AND next <= every THEN
+        RETURN;
+    END IF;
+    next := every;
+    PERFORM FROM iasql_internal.schedule s WHERE clock_timestamp() NOT BETWEEN s.last_tick AND s.last_tick + every FOR UPDATE SKIP LOCKED;
+    ticked := FOUND;
+    IF ticked THEN
         PERFORM iasql_internal.tick();
     END IF;
-    RETURN FOUND;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.tick_if_overdue() IS 'Stands in for the schedule when its last tick is more than a quarter late; returns whether it was.';
+COMMENT ON FUNCTION iasql_internal.tick_if_due(double precision) IS 'Ticks if the last tick is an interval and that share of it ago; returns whether it did, and in how long one is due.';
 
 -- pg_cron does the scheduling where it is there and can count in the interval: whole minutes and hours, and from version
--- 1.5 on seconds. Elsewhere River's elected leader does. Not SECURITY DEFINER: pg_cron runs a job as the role that made it,
+-- 1.5 on seconds. Elsewhere the engines do. Not SECURITY DEFINER: pg_cron runs a job as the role that made it,
 -- which must be one that may log in.
 --
 -- pg_cron's scheduler may miss that cron.job has changed (it marks its copy as valid after reading with a snapshot from
@@ -99,7 +123,7 @@ DECLARE
     cron     integer[] := (SELECT string_to_array(substring(extversion FROM '^[0-9.]*[0-9]'), '.') FROM pg_extension WHERE extname = 'pg_cron');
 BEGIN
     IF cron IS NULL OR NOT has_schema_privilege('cron', 'USAGE') THEN
-        RETURN 'river';
+        RETURN 'engines';
     END IF;
     wanted := CASE
         WHEN seconds < 60 AND cron >= ARRAY[1, 5] THEN format('%s seconds', seconds)
@@ -108,7 +132,7 @@ BEGIN
     END;
     IF wanted IS NULL THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.username = current_user;
-        RETURN 'river';
+        RETURN 'engines';
     END IF;
     IF renew OR NOT EXISTS (SELECT FROM cron.job j WHERE j.jobname = 'iasql-sync' AND j.schedule = wanted
             AND j.command = 'SELECT iasql_internal.tick()' AND j.username = current_user) THEN
@@ -117,4 +141,4 @@ BEGIN
     RETURN 'pg_cron';
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.schedule_sync(boolean) IS 'Puts the sync_interval in force; returns who keeps it, pg_cron or river.';
+COMMENT ON FUNCTION iasql_internal.schedule_sync(boolean) IS 'Puts the sync_interval in force; returns who keeps it, pg_cron or the engines.';

@@ -10,6 +10,11 @@ BEGIN
         PERFORM iasql_internal.refuse_rule(NULL, NULL, NULL, does);
         RETURN NEW;
     END IF;
+    -- What a rule is about may have gone since: the rule can still be changed, such as given an end.
+    IF TG_OP = 'UPDATE' AND (NEW.table_name, NEW.record_id, NEW.column_name) IS NOT DISTINCT FROM (OLD.table_name, OLD.record_id, OLD.column_name) THEN
+        PERFORM iasql_internal.refuse_rule(NEW.table_name, NEW.record_id, NEW.column_name, does);
+        RETURN NEW;
+    END IF;
     SELECT * INTO managed FROM iasql_internal.managed_table m WHERE m.name = NEW.table_name;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'table % is not managed', NEW.table_name

@@ -331,6 +331,52 @@ func TestTwoEngines(t *testing.T) {
 	}
 }
 
+// Of several engines one ticks, on time, whoever of them is killed and however the database's clock jumps back.
+func TestTicksGoOn(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	engines := []*harness.Process{w.Serve(), w.Serve(), w.Serve()}
+	w.PSQL(`UPDATE iasql_settings SET value = '2 seconds' WHERE name = 'sync_interval'`)
+	tick := func() time.Time {
+		at, err := time.Parse("2006-01-02 15:04:05.999999", w.Admin(`SELECT last_tick AT TIME ZONE 'UTC' FROM iasql_internal.schedule`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	next := func(after time.Time) (at time.Time) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			if at = tick(); !at.Equal(after) {
+				return at
+			}
+		}
+		t.Fatal("no tick within 10 s at an interval of 2 s")
+		return at
+	}
+	last := next(tick())
+	for range 4 {
+		at := next(last)
+		if apart := at.Sub(last); apart < 1900*time.Millisecond {
+			t.Errorf("ticks are %s apart", apart)
+		}
+		last = at
+	}
+	w.PSQL(`SELECT iasql_sync_now()`) // an engine leads by now
+	leader := w.Admin(`SELECT leader_id FROM iasql_river.river_leader`)
+	for _, p := range engines {
+		if strings.Contains(p.Log(), leader) {
+			p.Kill()
+		}
+	}
+	next(next(tick()))
+	// As after the clock was put back by a day.
+	w.Admin(`UPDATE iasql_internal.schedule SET last_tick = now() + interval '1 day'`)
+	if at := next(next(tick())); time.Until(at) > time.Minute {
+		t.Errorf("the last tick was at %s", at)
+	}
+}
+
 // Connections cut by the database are made anew, and nothing is lost.
 func TestConnectionsCut(t *testing.T) {
 	t.Parallel()

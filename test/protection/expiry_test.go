@@ -118,8 +118,11 @@ func TestUntil(t *testing.T) {
 	if got := w.PSQL(`SELECT count(*) FROM iasql_mode`, `SELECT count(*) FROM iasql_protection`); got != "0\n0" {
 		t.Errorf("rules: %s", got)
 	}
-	w.PSQL(`DELETE FROM queue`)
+	// A rule about what has gone can still be given an end.
+	w.PSQL(`INSERT INTO iasql_mode (mode, table_name, record_id) SELECT 'ENFORCE', 'queue', id FROM queue`, `DELETE FROM queue`)
 	w.Settled()
+	w.PSQL(`UPDATE iasql_mode SET until = now() + interval '1 second'`)
+	w.Becomes(minute, "0", `SELECT count(*) FROM iasql_mode`)
 	// What is paused without an end is said after a week.
 	w.PSQL(`INSERT INTO iasql_mode (mode, since) VALUES ('PAUSE', now() - interval '8 days')`)
 	if got := w.PSQL(`SELECT record, state FROM iasql_problems WHERE message LIKE '%has no end%'`); got != "database|Paused" {

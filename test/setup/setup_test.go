@@ -229,7 +229,7 @@ func (s *server) plainLogin() {
 func (s *server) schedule() {
 	s.Helper()
 	if !s.cron {
-		if !strings.Contains(s.log.String(), "by=river") {
+		if !strings.Contains(s.log.String(), "by=engines") {
 			s.Error("the engine does not keep the schedule")
 		}
 		return
