@@ -38,6 +38,11 @@ BEGIN
             ('public.iasql_mode', 'DELETE', format(rule, $e$'NORMAL'$e$)),
             ('public.iasql_protection', 'SELECT', format($e$record_id IS NULL OR %1$s OR %2$s$e$, open, seen)),
             ('iasql_internal.expiry', 'SELECT', format($e$%1$s OR %2$s$e$, open, seen)),
+            -- What something has cost is for who sees it; who may write bills, grants say.
+            ('public.iasql_bills', 'SELECT', format($e$%1$s OR %2$s$e$, open, seen)),
+            ('public.iasql_bills', 'INSERT', 'true'),
+            ('public.iasql_bills', 'UPDATE', 'true'),
+            ('public.iasql_bills', 'DELETE', 'true'),
             ('public.iasql_ignore', 'SELECT', 'true'),
             -- What is ignored is not imported; what is not any more, ENFORCE deletes.
             ('public.iasql_ignore', 'INSERT', whole_rule),

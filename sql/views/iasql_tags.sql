@@ -27,3 +27,14 @@ COMMENT ON COLUMN public.iasql_tags.table_name IS 'The table of the record.';
 COMMENT ON COLUMN public.iasql_tags.record_id IS 'The record: its column id.';
 COMMENT ON COLUMN public.iasql_tags.key IS 'What the tag is called.';
 COMMENT ON COLUMN public.iasql_tags.value IS 'What the tag says.';
+
+CREATE OR REPLACE VIEW public.iasql_tag_costs WITH (security_barrier) AS
+SELECT t.key, t.value, sum(c.monthly) AS monthly, iasql_internal.currency() AS currency, count(*) AS records, count(*) - count(c.monthly) AS unknown
+FROM public.iasql_tags t JOIN public.iasql_costs c USING (table_name, record_id) GROUP BY t.key, t.value;
+COMMENT ON VIEW public.iasql_tag_costs IS 'What the records with each tag cost in a month, of those that you may see.';
+COMMENT ON COLUMN public.iasql_tag_costs.key IS 'What the tag is called.';
+COMMENT ON COLUMN public.iasql_tag_costs.value IS 'What the tag says.';
+COMMENT ON COLUMN public.iasql_tag_costs.monthly IS 'The sum of what is known; NULL if nothing is.';
+COMMENT ON COLUMN public.iasql_tag_costs.currency IS 'ISO 4217 code.';
+COMMENT ON COLUMN public.iasql_tag_costs.records IS 'How many records have it.';
+COMMENT ON COLUMN public.iasql_tag_costs.unknown IS 'Of how many of them it is not known what they cost: iasql_costs says why.';

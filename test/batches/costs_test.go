@@ -1,0 +1,122 @@
+package batches
+
+import (
+	"strings"
+	"testing"
+
+	"iasql/internal/test/harness"
+)
+
+// What is there, what a batch would change, what it has changed, a configuration and a tag have a price a month, as far as
+// somebody has said one; what is not known is said, and why.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	w.Install(east, "aws_ec2", "aws_sqs")
+	w.Settled()
+	prices := func(statements ...string) {
+		t.Helper()
+		w.Admin(append([]string{`SET ROLE iasql_engine`}, statements...)...)
+	}
+	is := func(want, query string) {
+		t.Helper()
+		if got := w.PSQL(query); got != want {
+			t.Errorf("%s\n%q, want %q", query, got, want)
+		}
+	}
+	s := user(w)
+	s.declare("shop", `INSERT INTO general_purpose_volume (size, volume_type, availability_zone, iops, throughput, tags) VALUES
+			(10, 'gp3', 'us-east-1a', 3000, 125, '{"Name": "small", "team": "a"}'), (100, 'gp3', 'us-east-1a', 4000, 225, '{"Name": "large", "team": "b"}'),
+			(30, 'gp2', 'us-east-1a', NULL, NULL, '{"Name": "old", "team": "b"}')`,
+		`INSERT INTO queue (name, tags) VALUES ('jobs', '{"team": "a"}')`)
+	w.Settled()
+
+	// Nothing is known before somebody has said something.
+	is("4", `SELECT records - unknown + unknown FROM iasql_configuration_costs WHERE configuration = 'shop' AND monthly IS NULL AND unknown = 4`)
+	is("queue has no prices", `SELECT unknown FROM iasql_costs WHERE table_name = 'queue'`)
+
+	prices(`INSERT INTO iasql_prices (table_name, component, match, region, monthly, per, included) VALUES
+		('general_purpose_volume', '', '{"volume_type": "gp3"}', NULL, 9, 'size', 0),
+		('general_purpose_volume', '', '{"volume_type": "gp3"}', 'us-east-1', 0.08, 'size', 0),
+		('general_purpose_volume', '', '{"volume_type": "gp3"}', 'eu-west-1', 7, 'size', 0),
+		('general_purpose_volume', 'iops', '{"volume_type": "gp3"}', 'us-east-1', 0.005, 'iops', 3000),
+		('general_purpose_volume', 'throughput', '{"volume_type": "gp3"}', 'us-east-1', 0.04, 'throughput', 125)`)
+	is("large|17.000\nold|\nsmall|0.800", `SELECT v.tags ->> 'Name', round(c.monthly, 3) FROM iasql_costs c JOIN general_purpose_volume v ON v.id = c.record_id
+		WHERE c.table_name = 'general_purpose_volume' ORDER BY 1`)
+	if got := w.PSQL(`SELECT unknown FROM iasql_costs c JOIN general_purpose_volume v ON v.id = c.record_id AND c.table_name = 'general_purpose_volume' WHERE v.volume_type = 'gp2'`); !strings.Contains(got, "volume_type gp2") {
+		t.Errorf("it is not said what has no price: %s", got)
+	}
+	// A bill says what the queue has cost, and nothing of what it is to be.
+	prices(`INSERT INTO iasql_bills (table_name, record_id, monthly, source) SELECT 'queue', id, 2.5, 'October' FROM queue`)
+	is("bill|2.5|USD", `SELECT basis, monthly, currency FROM iasql_costs WHERE table_name = 'queue'`)
+	is("shop|20.300|USD|4|1", `SELECT configuration, round(monthly, 3), currency, records, unknown FROM iasql_configuration_costs`)
+	is("a|3.300|2|0\nb|17.000|2|1", `SELECT value, round(monthly, 3), records, unknown FROM iasql_tag_costs WHERE key = 'team' ORDER BY 1`)
+
+	// A preview: what comes, goes and changes.
+	s.do(`CALL iasql_begin('grow')`, `INSERT INTO general_purpose_volume (size, volume_type, availability_zone, tags) VALUES (50, 'gp3', 'us-east-1a', '{"Name": "new"}')`,
+		`UPDATE general_purpose_volume SET size = 200 WHERE tags ->> 'Name' = 'large'`, `UPDATE queue SET delay_seconds = 5`,
+		`DELETE FROM general_purpose_volume WHERE tags ->> 'Name' = 'small'`)
+	const costs = `SELECT string_agg(concat_ws(' ', action, table_name, round(before, 3), '>', round(after, 3), '=', coalesce(round(difference, 3)::text, unknown)), E'\n' ORDER BY action, table_name) FROM iasql_preview_costs()`
+	if got, want := s.get(costs), strings.Join([]string{
+		"create general_purpose_volume 0.000 > 4.000 = 4.000",
+		"delete general_purpose_volume 0.800 > 0.000 = -0.800",
+		"update general_purpose_volume 17.000 > 25.000 = 8.000",
+		"update queue 2.500 > = queue has no prices"}, "\n"); got != want {
+		t.Errorf("the preview costs\n%s\nwant\n%s", got, want)
+	}
+	is("11.200|1", `SELECT round(sum(difference), 3), count(*) FILTER (WHERE difference IS NULL) FROM iasql_batch_costs((SELECT id FROM iasql_batches WHERE name = 'grow'))`)
+	s.do(`CALL iasql_commit()`)
+	w.Settled()
+	is("11.200|1", `SELECT round(sum(difference), 3), count(*) FILTER (WHERE difference IS NULL) FROM iasql_batch_costs((SELECT id FROM iasql_batches WHERE name = 'grow'))`)
+
+	// What is nothing by itself is said to be.
+	prices(`INSERT INTO iasql_prices (table_name, monthly) VALUES ('queue', 0)`)
+	is("0|prices", `SELECT monthly, basis FROM iasql_costs WHERE table_name = 'queue'`)
+	is("0.100", `SELECT round(iasql_monthly('general_purpose_volume', '{"volume_type": "gp3", "size": 1.25, "region": "us-east-1", "iops": 1, "throughput": 125}'), 3)`)
+
+	is("", `SELECT iasql_monthly('general_purpose_volume', '{"volume_type": "gp3", "region": "us-east-1", "throughput": 125}')`)
+
+	// A budget.
+	prices(`ALTER TABLE general_purpose_volume ADD CONSTRAINT at_most_30_a_month CHECK (iasql_monthly('general_purpose_volume', to_jsonb(general_purpose_volume)) <= 30)`)
+	s.refused("23514", []string{"at_most_30_a_month"}, `UPDATE general_purpose_volume SET size = 400 WHERE tags ->> 'Name' = 'large'`)
+
+	for statement, want := range map[string]string{
+		`INSERT INTO iasql_prices (table_name, monthly) VALUES ('nothing', 1)`:                                   "IA006",
+		`INSERT INTO iasql_prices (table_name, match, monthly) VALUES ('queue', '{"colour": "red"}', 1)`:         "IA006",
+		`INSERT INTO iasql_prices (table_name, match, monthly) VALUES ('queue', '{"delay_seconds": "many"}', 1)`: "IA055",
+		`INSERT INTO iasql_prices (table_name, per, monthly) VALUES ('queue', 'name', 1)`:                        "IA055",
+		`INSERT INTO iasql_prices (table_name, component, monthly, currency) VALUES ('queue', 'x', 1, 'EUR')`:    "IA055",
+		`INSERT INTO iasql_prices (table_name, monthly) VALUES ('queue', 1)`:                                     "23505",
+		`INSERT INTO iasql_prices (table_name, component, monthly) VALUES ('queue', 'y', 'NaN')`:                 "23514",
+		`UPDATE iasql_bills SET currency = 'EUR'`:                                                                "IA055",
+		`INSERT INTO iasql_prices (table_name, component, match, monthly) VALUES ('queue', 'z', '["a"]', 1)`:     "23514",
+	} {
+		if got := adminRefused(w, statement); got != want {
+			t.Errorf("%s: %s, want %s", statement, got, want)
+		}
+	}
+	// As text or as number, it is the same value.
+	prices(`INSERT INTO iasql_prices (table_name, component, match, monthly) VALUES ('queue', 'late', '{"delay_seconds": "5"}', 3)`)
+	is("3", `SELECT monthly FROM iasql_costs WHERE table_name = 'queue'`)
+	if got := w.Refused(`INSERT INTO iasql_prices (table_name, component, monthly) VALUES ('queue', 'mine', 1)`); !strings.Contains(got, "42501") {
+		t.Errorf("anybody writes prices: %s", got)
+	}
+
+	// Who may not see the columns that prices depend on is told no price, and whose rows are hidden no row.
+	w.Admin(`SET ROLE iasql_engine`, `ALTER TABLE general_purpose_volume ENABLE ROW LEVEL SECURITY`,
+		`CREATE POLICY mine ON general_purpose_volume TO PUBLIC USING (tags ->> 'team' = 'a')`)
+	is("0", `SELECT count(*) FROM iasql_costs WHERE table_name = 'general_purpose_volume'`)
+}
+
+// adminRefused returns the code of the error that a statement of an administrator ends in.
+func adminRefused(w *harness.World, statement string) string {
+	w.Helper()
+	s := connect(w, w.AdminURL)
+	defer s.conn.Close(w.Context())
+	if err := s.try(`SET ROLE iasql_engine`); err != nil {
+		w.Fatal(err)
+	}
+	said := spelled(s.try(statement))
+	code, _, _ := strings.Cut(said, ":")
+	return code
+}
