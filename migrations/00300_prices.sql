@@ -15,7 +15,7 @@ CREATE TABLE public.iasql_prices (
 );
 COMMENT ON TABLE public.iasql_prices IS 'What records cost in a month, by what they are. Of each component the most special price counts: the one that matches the most columns, of these one for the region. None is shipped: write them, or have engine import-prices read a price list.';
 COMMENT ON COLUMN public.iasql_prices.table_name IS 'Table whose records it is the price of.';
-COMMENT ON COLUMN public.iasql_prices.component IS 'Which part of the record''s price: those of all components add up. Only a record whose component '''' has a price has one.';
+COMMENT ON COLUMN public.iasql_prices.component IS 'Which part of the record''s price: those of all components add up. A record has a price if every component that its table has prices of has one for it.';
 COMMENT ON COLUMN public.iasql_prices.match IS 'The columns and values that a record must have, such as {"instance_type": "t3.micro"}; {}: any.';
 COMMENT ON COLUMN public.iasql_prices.region IS 'Region that a record must be in; NULL: any.';
 COMMENT ON COLUMN public.iasql_prices.monthly IS 'Price of a month (730 hours), of each record or of each unit of the column in per. 0: it costs nothing by itself.';

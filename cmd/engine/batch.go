@@ -259,9 +259,17 @@ type change struct {
 }
 
 type plan struct {
-	Batch   int64    `json:"batch"`
-	Hash    string   `json:"hash"`
-	Changes []change `json:"changes"`
+	Batch   int64      `json:"batch"`
+	Hash    string     `json:"hash"`
+	Changes []change   `json:"changes"`
+	Costs   *planCosts `json:"costs,omitempty"` // nil: nobody has said a price
+}
+
+// planCosts is what a plan changes in a month's costs.
+type planCosts struct {
+	Difference json.Number `json:"difference"` // the sum of what is known
+	Currency   string      `json:"currency"`
+	Unknown    int         `json:"unknown"` // of how many changes it is not known
 }
 
 func batchPreviewCommand() *cobra.Command {
@@ -308,6 +316,9 @@ func (c *batchCmd) preview(ctx context.Context, name string) (*plan, error) {
 		if p.Changes, err = pgx.CollectRows(rows, pgx.RowToStructByPos[change]); err != nil {
 			return nil, err
 		}
+		if p.Costs, err = c.previewCosts(ctx); err != nil {
+			return nil, err
+		}
 		var after string
 		if err := c.conn.QueryRow(ctx, `SELECT public.iasql_preview_hash()`).Scan(&after); err != nil ||
 			after == p.Hash {
@@ -315,6 +326,35 @@ func (c *batchCmd) preview(ctx context.Context, name string) (*plan, error) {
 		}
 	}
 	return nil, errors.New("the plan changes faster than it can be read: somebody is editing in the batch, or in the cloud")
+}
+
+// previewCosts returns what the plan changes in a month's costs; nil if nobody has said a price.
+func (c *batchCmd) previewCosts(ctx context.Context) (*planCosts, error) {
+	var priced bool
+	if err := c.conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM public.iasql_prices) OR EXISTS (SELECT FROM public.iasql_bills)`).
+		Scan(&priced); err != nil || !priced {
+		return nil, err
+	}
+	var costs planCosts
+	var difference string
+	err := c.conn.QueryRow(ctx, `
+		SELECT round(coalesce(sum(difference), 0), 2)::text, count(*) - count(difference), (SELECT currency FROM public.iasql_prices UNION ALL SELECT currency FROM public.iasql_bills LIMIT 1)
+		FROM public.iasql_preview_costs()`).Scan(&difference, &costs.Unknown, &costs.Currency)
+	costs.Difference = json.Number(difference)
+	return &costs, err
+}
+
+// text says it in a line.
+func (c *planCosts) text() string {
+	difference := c.Difference.String()
+	if !strings.HasPrefix(difference, "-") {
+		difference = "+" + difference
+	}
+	text := fmt.Sprintf("%s %s a month", difference, c.Currency)
+	if c.Unknown > 0 {
+		text += fmt.Sprintf(", and what is not known of %d of the changes (SELECT * FROM iasql_preview_costs() says why)", c.Unknown)
+	}
+	return text
 }
 
 // marks are what a plan has at the beginning of its lines.
@@ -355,8 +395,12 @@ func (p *plan) write(out io.Writer) error {
 		}
 		counts[ch.Action]++
 	}
-	_, err := fmt.Fprintf(out, "%d to create, %d to update, %d to replace, %d to delete\nhash %s\n", counts["create"],
-		counts["update"], counts["replace"], counts["delete"], p.Hash)
+	costs := ""
+	if p.Costs != nil {
+		costs = p.Costs.text() + "\n"
+	}
+	_, err := fmt.Fprintf(out, "%d to create, %d to update, %d to replace, %d to delete\n%shash %s\n", counts["create"],
+		counts["update"], counts["replace"], counts["delete"], costs, p.Hash)
 	return err
 }
 

@@ -91,7 +91,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	flags.BoolVar(&asJSON, "log-json", false, "The same as --log-format=json.")
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
 	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), batchCommand(), applyCommand(),
-		importStateCommand(), composeCommand(),
+		importStateCommand(), importPricesCommand(), composeCommand(),
 		versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand(), correctCommand())
 	flags.SortFlags = false
 	return root

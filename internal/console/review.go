@@ -36,6 +36,7 @@ type change struct {
 type plan struct {
 	steps []step
 	hash  string
+	price string // what a month costs more or less; "" if nobody has said a price
 }
 
 // preview has the engine make a preview, on a connection of its own: it takes as
@@ -80,6 +81,13 @@ func (s *session) preview(ctx context.Context, batch int64) (p plan, err error) 
 		_ = json.Unmarshal(changes, &t.changes) // always an object of such
 		return t, nil
 	})
+	if err != nil {
+		return p, err
+	}
+	err = conn.QueryRow(ctx, `
+		SELECT coalesce(CASE WHEN iasql_internal.currency() IS NOT NULL THEN format('%s %s a month', to_char(coalesce(sum(c.difference), 0), 'SGFM999,999,999,990.00'), iasql_internal.currency()) END
+			|| CASE WHEN count(*) > count(c.difference) THEN format(', and what is not known of %s', count(*) - count(c.difference)) ELSE '' END, '')
+		FROM iasql_internal.preview_costs($1) c`, made).Scan(&p.price)
 	return p, err
 }
 
@@ -249,6 +257,9 @@ func (p plan) draw() g.Node {
 			g.Map(steps[:min(len(steps), most)], func(s step) g.Node { return s.draw(k.mark, k.class) }),
 			g.If(rest > 0, h.P(h.Class("muted"),
 				g.Text("and "+grouped(int64(rest))+" more: SELECT * FROM iasql_preview()")))))
+	}
+	if p.price != "" {
+		summary = append(summary, h.Span(h.Class("count"), h.Strong(g.Text(p.price))))
 	}
 	return g.Group([]g.Node{p.cost(), h.Div(h.Class("summary"), g.Group(summary)), g.Group(parts)})
 }

@@ -11,7 +11,7 @@ END
 $$;
 COMMENT ON FUNCTION public.iasql_preview_costs() IS
 $$What each push of iasql_preview() changes in a month's costs, by iasql_prices and iasql_bills: before, after, and the difference, which is NULL where unknown says why. Changes nothing.
-Sample: SELECT sum(difference) AS a_month, count(*) FILTER (WHERE difference IS NULL) AS unknown FROM iasql_preview_costs()$$;
+Sample: SELECT sum(difference), count(unknown) AS unknown FROM iasql_preview_costs()$$;
 
 CREATE OR REPLACE FUNCTION public.iasql_batch_costs(batch bigint)
 RETURNS TABLE (table_name text, id bigint, before numeric, after numeric, difference numeric, unknown text)
@@ -46,10 +46,11 @@ LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     price numeric;
 BEGIN
+    PERFORM iasql_internal.check_table("table");
     EXECUTE format('SELECT p.monthly FROM (%s) p', iasql_internal.pricing("table", 'SELECT 1::bigint AS n, $1 AS image')) INTO price USING record;
     RETURN price;
 END
 $$;
 COMMENT ON FUNCTION public.iasql_monthly(text, jsonb) IS
 $$What a record with these columns would cost in a month by iasql_prices; NULL if that is not known. For CHECK constraints and what-if questions.
-Sample: SELECT iasql_monthly('instance', '{"instance_type": "t3.micro", "region": "us-east-1"}')$$;
+Sample: SELECT iasql_monthly('elastic_ip', '{"region": "us-east-1"}')$$;

@@ -75,6 +75,7 @@ RETURN ARRAY(
     ORDER BY a.attnum);
 COMMENT ON FUNCTION iasql_internal.priced_columns(text) IS 'The columns of a table that its prices depend on.';
 
+-- A record has a price if every component that its table has prices of has one for it: what is not said is not taken for nothing.
 -- The query that prices rows of a table: source is a query for n (a number of the row) and image (its columns). One branch for
 -- each set of columns that prices match, each a hash join, however many prices and rows there are.
 CREATE OR REPLACE FUNCTION iasql_internal.pricing("table" text, source text) RETURNS text
@@ -96,11 +97,12 @@ BEGIN
     RETURN format($query$
         WITH s AS MATERIALIZED (%1$s), fits AS (%2$s),
         best AS (SELECT DISTINCT ON (f.n, f.component) f.* FROM fits f ORDER BY f.n, f.component, f.wide DESC, f.region NULLS LAST, f.id DESC),
-        total AS (SELECT b.n, sum(b.monthly) AS monthly, bool_or(b.component = '') AS whole, min(b.per) FILTER (WHERE b.monthly IS NULL) AS open FROM best b GROUP BY b.n)
-        SELECT s.n, CASE WHEN t.whole AND t.open IS NULL THEN t.monthly END AS monthly,
-               CASE WHEN t.whole IS NOT TRUE THEN %3$L || nullif(' with ' || (SELECT string_agg(concat_ws(' ', c, coalesce(s.image ->> c, 'NULL')), ', ') FROM unnest(%4$L::text[]) c), ' with ')
+        total AS (SELECT b.n, sum(b.monthly) AS monthly, array_agg(b.component) AS components, min(b.per) FILTER (WHERE b.monthly IS NULL) AS open FROM best b GROUP BY b.n)
+        SELECT s.n, CASE WHEN t.components @> %5$L AND t.open IS NULL THEN t.monthly END AS monthly,
+               CASE WHEN (t.components @> %5$L) IS NOT TRUE THEN %3$L || coalesce((SELECT nullif(min(c), '') || ' of ' FROM unnest(%5$L::text[]) c WHERE (c = ANY (t.components)) IS NOT TRUE), '') || %6$L || coalesce(' with ' || (SELECT string_agg(concat_ws(' ', c, coalesce(s.image ->> c, 'NULL')), ', ') FROM unnest(%4$L::text[]) c), '')
                     WHEN t.open IS NOT NULL THEN t.open || ' is not known' END AS unknown
-        FROM s LEFT JOIN total t ON t.n = s.n$query$, source, branches, format('there is no price of %s', "table"), depends);
+        FROM s LEFT JOIN total t ON t.n = s.n$query$, source, branches, 'there is no price of ', depends,
+                  ARRAY(SELECT DISTINCT p.component FROM public.iasql_prices p WHERE p.table_name = "table"), "table");
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.pricing(text, text) IS 'A query for n, monthly and unknown: what rows of a table cost by the prices, or why that is not known.';

@@ -11,10 +11,10 @@ import (
 // what every function in the catalogue is held to, and who may call which.
 var (
 	// forReaders are the platform's functions in schema public that only read.
-	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_console_token", "iasql_create_review", "iasql_engines",
+	forReaders = []string{"iasql_apply", "iasql_as_of", "iasql_batch_costs", "iasql_console_token", "iasql_create_review", "iasql_engines",
 		"iasql_get_errors", "iasql_get_sql_for_transaction",
 		"iasql_changes_by", "iasql_changes_since", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain",
-		"iasql_mode_of", "iasql_modules_installed", "iasql_modules_list",
+		"iasql_mode_of", "iasql_modules_installed", "iasql_modules_list", "iasql_monthly", "iasql_preview_costs",
 		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text",
 		"iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
@@ -40,6 +40,7 @@ var (
 		"check_table",    // names of tables
 		"called",         // a text about an image that the caller has
 		"condition_hint", // names of columns
+		"currency",       // three letters
 		// of instances of compositions that the caller has written in this transaction: numbers of records; and numbers for
 		// records that he may insert, and a note of those that he has inserted with them
 		"composing", "parts_of", "number_parts", "note_parts",

@@ -45,6 +45,7 @@ func TestCallersSettings(t *testing.T) {
 		`SELECT * FROM iasql_as_of('queue', now())`, `SELECT * FROM iasql_get_sql_since()`,
 		`SELECT * FROM iasql_changes_by('user')`, `SELECT * FROM iasql_changes_since(now() - interval '1 day')`,
 		`BEGIN; UPDATE queue SET weight = 2, patience = NULL, seal = NULL, tags = NULL; CALL iasql_restore('queue', 1, now()); COMMIT; CALL iasql_rollback()`,
+		`SELECT * FROM iasql_costs`, `SELECT * FROM iasql_preview_costs()`, `SELECT * FROM iasql_batch_costs(` + batch + `)`, `SELECT iasql_monthly('queue', '{}')`,
 		`SELECT * FROM iasql_status`, `SELECT * FROM iasql_help()`,
 		`SELECT iasql_sync_now()`, `SELECT iasql_ready()`, `SELECT * FROM iasql_engines()`,
 		`SELECT iasql_protect('queue', 1), iasql_unprotect('queue', 1)`,

@@ -19,7 +19,7 @@ const root = "../.."
 
 // core are the folders that know worlds by their descriptions alone. Below modules are the
 // worlds' own.
-var core = []string{"internal/auditlog", "internal/console", "internal/decide", "internal/engine", "internal/metrics",
+var core = []string{"internal/auditlog", "internal/console", "internal/decide", "internal/engine", "internal/focus", "internal/metrics",
 	"internal/modes", "internal/modules",
 	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/sync",
 	"internal/tracing"}
@@ -39,7 +39,7 @@ var words = regexp.MustCompile(
 // mayImport says which folders of internal each of the core may import, in the order in which
 // data travels: deciding knows of no store, the store of no cycle, and none of a world.
 var mayImport = map[string]string{
-	"modes": "", "modules": "", "metrics": "", "tracing": "",
+	"focus": "", "modes": "", "modules": "", "metrics": "", "tracing": "",
 	"auditlog": "modules",
 	"decide":   "auditlog modes modules",
 	"store":    "decide modes modules",

@@ -1,6 +1,11 @@
 package batches
 
 import (
+	"compress/gzip"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -95,9 +100,13 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%s: %s, want %s", statement, got, want)
 		}
 	}
-	// As text or as number, it is the same value.
+	// As text or as number, it is the same value. A component that has a price for some records has to have one for all.
 	prices(`INSERT INTO iasql_prices (table_name, component, match, monthly) VALUES ('queue', 'late', '{"delay_seconds": "5"}', 3)`)
 	is("3", `SELECT monthly FROM iasql_costs WHERE table_name = 'queue'`)
+	prices(`UPDATE iasql_prices SET match = '{"delay_seconds": 6}' WHERE component = 'late'`, `DELETE FROM iasql_bills`)
+	is("|there is no price of late of queue with region us-east-1, delay_seconds 5", `SELECT monthly, unknown FROM iasql_costs WHERE table_name = 'queue'`)
+	prices(`INSERT INTO iasql_prices (table_name, component, monthly) VALUES ('queue', 'late', 0)`)
+	is("0", `SELECT monthly FROM iasql_costs WHERE table_name = 'queue'`)
 	if got := w.Refused(`INSERT INTO iasql_prices (table_name, component, monthly) VALUES ('queue', 'mine', 1)`); !strings.Contains(got, "42501") {
 		t.Errorf("anybody writes prices: %s", got)
 	}
@@ -119,4 +128,98 @@ func adminRefused(w *harness.World, statement string) string {
 	said := spelled(s.try(statement))
 	code, _, _ := strings.Cut(said, ":")
 	return code
+}
+
+// offer is a price list of volumes in the documented form.
+func offer(gp3, gp2 string) string {
+	return `{"formatVersion": "v1.0", "offerCode": "AmazonEC2", "publicationDate": "2026-11-01T00:00:00Z", "products": {
+		"A": {"sku": "A", "productFamily": "Storage", "attributes": {"locationType": "AWS Region", "regionCode": "us-east-1", "volumeApiName": "gp3", "usagetype": "EBS:VolumeUsage.gp3"}},
+		"B": {"sku": "B", "productFamily": "System Operation", "attributes": {"locationType": "AWS Region", "regionCode": "us-east-1", "volumeApiName": "gp3", "group": "EBS IOPS", "usagetype": "EBS:VolumeP-IOPS.gp3"}},
+		"C": {"sku": "C", "productFamily": "Provisioned Throughput", "attributes": {"locationType": "AWS Region", "regionCode": "us-east-1", "volumeApiName": "gp3", "group": "EBS Throughput", "usagetype": "EBS:VolumeP-Throughput.gp3"}},
+		"D": {"sku": "D", "productFamily": "Storage", "attributes": {"locationType": "AWS Region", "regionCode": "us-east-1", "volumeApiName": "gp2", "usagetype": "EBS:VolumeUsage.gp2"}},
+		"E": {"sku": "E", "productFamily": "NAT Gateway", "attributes": {"locationType": "AWS Region", "regionCode": "us-east-1", "operation": "NatGateway", "usagetype": "NatGateway-Hours"}}
+	}, "terms": {"OnDemand": {` + strings.Join([]string{term("A", "GB-Mo", gp3), term("B", "IOPS-Mo", "0.005"), term("C", "GiBps-mo", "40.96"), term("D", "GB-Mo", gp2), term("E", "Hrs", "0.045")}, ",") + `}}}`
+}
+
+func term(sku, unit, price string) string {
+	return fmt.Sprintf(`%[1]q: {"%[2]s.JRTCKXETXF": {"priceDimensions": {"%[2]s.JRTCKXETXF.6YS6EN2CT7": {"unit": %[3]q, "pricePerUnit": {"USD": %[4]q}}}}}`, sku, sku, unit, price)
+}
+
+// A price list is imported and imported anew; what somebody has written stays; a bill says what things have cost.
+func TestImportPrices(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east)
+	w.Install(east, "aws_ec2", "aws_sqs", "aws_s3")
+	w.PSQL(`INSERT INTO general_purpose_volume (size, volume_type, availability_zone) VALUES (100, 'gp3', 'us-east-1a'), (10, 'gp2', 'us-east-1a')`,
+		`INSERT INTO queue (name) VALUES ('jobs')`, `INSERT INTO bucket (name) VALUES ('costs-of-files')`)
+	w.Settled()
+	finance := w.Login("finance", "iasql_user")
+	login, err := url.Parse(finance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Admin(`GRANT INSERT, UPDATE, DELETE ON iasql_prices, iasql_bills TO ` + login.User.Username())
+	imports := func(want int, says string, args ...string) {
+		t.Helper()
+		out, problem, code := command(t, w, append([]string{"import-prices", "--database-url", finance}, args...)...)
+		if code != want || !strings.Contains(out+problem, says) {
+			t.Errorf("import-prices %v: %d, %s%s; want %d, %s", args, code, out, problem, want, says)
+		}
+	}
+	file := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const costs = `SELECT v.volume_type, round(c.monthly, 2), c.basis FROM iasql_costs c JOIN general_purpose_volume v ON v.id = c.record_id WHERE c.table_name = 'general_purpose_volume' ORDER BY 1`
+	is := func(want, query string) {
+		t.Helper()
+		if got := w.PSQL(query); got != want {
+			t.Errorf("%s\n%q, want %q", query, got, want)
+		}
+	}
+	imports(0, "12 prices of 5 products", file("ec2.json", offer("0.08", "0.1")))
+	is("gp2|1.00|prices\ngp3|8.00|prices", costs)
+	// Anew, compressed: it takes the place of the old one. What somebody has written stays.
+	w.Admin(`SET ROLE iasql_engine`, `UPDATE iasql_prices SET monthly = 0.5, source = NULL WHERE match = '{"volume_type": "gp2"}' AND component = ''`)
+	packed := filepath.Join(t.TempDir(), "ec2.json.gz")
+	out, err := os.Create(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zip := gzip.NewWriter(out)
+	_, _ = zip.Write([]byte(offer("0.09", "0.1")))
+	_, _ = zip.Close(), out.Close()
+	imports(0, "1 are somebody's own, and stay", packed)
+	is("gp2|5.00|prices\ngp3|9.00|prices", costs)
+	is("11", `SELECT count(*) FROM iasql_prices WHERE source IS NOT NULL`)
+
+	volume := w.PSQL(`SELECT volume_id FROM general_purpose_volume WHERE volume_type = 'gp3'`)
+	queue := w.PSQL(`SELECT arn FROM queue`)
+	bill := "BilledCost,EffectiveCost,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargePeriodEnd,ResourceId\n"
+	for _, c := range []struct{ cost, resource string }{{"7.1", volume}, {"0.3", queue}, {"0.4", queue}, {"12.5", "costs-of-files"}, {"3", "i-gone"}, {"40", ""}} {
+		bill += fmt.Sprintf("0,%s,USD,2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,2026-11-01T00:00:00Z,%s\n", c.cost, c.resource)
+	}
+	imports(0, "3 records of 4 resources\n  40.00 is of no resource\n  i-gone (3.00): no record is called so", file("october.csv", bill))
+	is("bucket|12.50|bill\nqueue|0.70|bill", `SELECT table_name, round(monthly, 2), basis FROM iasql_costs WHERE table_name IN ('bucket', 'queue') ORDER BY 1`)
+	is("gp2|5.00|prices\ngp3|9.00|prices", costs) // a price says more of what is now
+
+	// Nothing is written of what cannot be read, and nothing by who may not.
+	imports(1, "no price list of AWS", file("x.json", `{"a": 1}`))
+	imports(1, "no column EffectiveCost", file("x.csv", "a,b\n"))
+	imports(1, "do not add up", file("eur.csv", strings.ReplaceAll(bill, "USD", "EUR")))
+	imports(1, "no such file", "/nowhere")
+	is("3", `SELECT count(*) FROM iasql_bills`)
+	if _, problem, code := command(t, w, "import-prices", packed); code != 1 || !strings.Contains(problem, "42501") {
+		t.Errorf("anybody imports prices: %d, %s", code, problem)
+	}
+
+	// A plan says what it costs.
+	folder := file("shop.sql", `INSERT INTO general_purpose_volume (size, volume_type, availability_zone, tags) VALUES (200, 'gp3', 'us-east-1a', '{"Name": "data"}'); INSERT INTO queue (name) VALUES ('more');`)
+	if plan, problem, code := command(t, w, "apply", "shop", folder, "--preview"); code != 0 || !strings.Contains(plan, "+18.00 USD a month, and what is not known of 1 of the changes") {
+		t.Errorf("the plan is %d\n%s%s", code, plan, problem)
+	}
 }

@@ -19,7 +19,7 @@ func TestPolicies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := harness.Start(t, both, "aws_sqs", "aws_vpc", "aws_security_group", "aws_s3")
+	w := harness.Start(t, both, "aws_sqs", "aws_vpc", "aws_security_group", "aws_s3", "aws_ec2")
 	user := w.Login("writer", "iasql_user")
 	// Variants of what a recipe is to refuse, and to allow.
 	rule := `INSERT INTO security_group_rule (security_group_id, is_egress, ip_protocol, %s) SELECT id, false, %s FROM security_group WHERE group_name = 'default' AND region = default_aws_region() LIMIT 1`

@@ -168,6 +168,7 @@ var demos = [][]string{
 	{"README.md", "docs/coming-from-iasql.md", "docs/batches.md", "docs/configurations.md", "docs/compositions.md", "docs/taking-back.md", "docs/coming-from-terraform.md", "docs/protecting.md",
 		"docs/operating.md", "docs/alerts.md", "docs/watch.md", "docs/console.md"},
 	{"docs/policies.md"},
+	{"docs/costs.md"},
 	{"docs/permissions.md"},
 }
 

@@ -117,6 +117,14 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"The Auto Scaling group that made it, and would make another in its place.").Computed(),
 			declare.Text("availability_zone", "Placement.AvailabilityZone",
 				"Its availability zone, such as us-east-1a.").Computed(),
+			// "AMI billing information fields" of the EC2 User Guide: what it is billed as, by the name that the price
+			// list has for it in operation.
+			declare.Text("usage_operation", "UsageOperation",
+				"What it is billed as, by what its image says of operating system and licence, such as RunInstances (Linux) or "+
+					"RunInstances:0002 (Windows).").Computed().Since(8),
+			declare.Text("instance_lifecycle", "InstanceLifecycle",
+				"How it was bought: spot, scheduled, capacity-block or interruptible-capacity-reservation; NULL: on demand.").
+				Computed().Since(8),
 			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress",
 				"Its private IPv4 address.").Computed(),
 			declare.Of(modules.TypeInet, "public_ip_address", "PublicIpAddress",

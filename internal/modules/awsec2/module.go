@@ -19,7 +19,7 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_ec2",
-		Version:      7,
+		Version:      8,
 		Doc:          "Instances (EC2), virtual machines: with their security groups, volumes and key pairs.",
 		Dependencies: []string{"aws_elb", "aws_iam", "aws_security_group", "aws_vpc"},
 		Resources: []modules.Resource{
