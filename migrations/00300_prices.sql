@@ -13,6 +13,7 @@ CREATE TABLE public.iasql_prices (
     columns    text[] NOT NULL DEFAULT '{}',
     CONSTRAINT iasql_prices_once UNIQUE NULLS NOT DISTINCT (table_name, component, match, region)
 );
+CREATE INDEX iasql_prices_shape ON public.iasql_prices (table_name, columns, component, coalesce(per, ''));
 COMMENT ON TABLE public.iasql_prices IS 'What records cost in a month, by what they are. Of each component the most special price counts: the one that matches the most columns, of these one for the region. None is shipped: write them, or have engine import-prices read a price list.';
 COMMENT ON COLUMN public.iasql_prices.table_name IS 'Table whose records it is the price of.';
 COMMENT ON COLUMN public.iasql_prices.component IS 'Which part of the record''s price: those of all components add up. A record has a price if every component that its table has prices of has one for it.';

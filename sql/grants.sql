@@ -117,7 +117,7 @@ GRANT EXECUTE ON FUNCTION public.iasql_console_token() TO iasql_reader;
 
 GRANT SELECT ON public.iasql_configurations, public.iasql_mentions, iasql_internal.mentioned TO iasql_reader;
 GRANT SELECT ON public.iasql_prices, public.iasql_bills, public.iasql_costs, public.iasql_configuration_costs, public.iasql_tag_costs TO iasql_reader;
-GRANT EXECUTE ON FUNCTION public.iasql_batch_costs(bigint), public.iasql_preview_costs(), public.iasql_monthly(text, jsonb), iasql_internal.currency(), iasql_internal.costs(), iasql_internal.priced_columns(text),
+GRANT EXECUTE ON FUNCTION public.iasql_batch_costs(bigint), public.iasql_preview_costs(), public.iasql_monthly(text, jsonb), iasql_internal.currency(), iasql_internal.costs(), iasql_internal.price_shapes(text), iasql_internal.priced_columns(text),
     iasql_internal.pricing(text, text), iasql_internal.differences(jsonb), iasql_internal.preview_costs(bigint) TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.mentions(), iasql_internal.preview_declared(), iasql_internal.open_declaration(), iasql_internal.declared_name(bigint),
     iasql_internal.hash_of(bigint) TO iasql_reader;

@@ -64,15 +64,32 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 RETURN (SELECT c.currency FROM (SELECT p.currency FROM public.iasql_prices p UNION ALL SELECT b.currency FROM public.iasql_bills b) c LIMIT 1);
 COMMENT ON FUNCTION iasql_internal.currency() IS 'The currency of all prices and bills; NULL if there are none.';
 
--- The columns that prices of a table look at, of those that it has.
+-- From one entry of the index to the next that is another: there are many prices, and few shapes.
+CREATE OR REPLACE FUNCTION iasql_internal.price_shapes("table" text) RETURNS TABLE (columns text[], component text, per text)
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH RECURSIVE s AS (
+        (SELECT p.columns, p.component, coalesce(p.per, '') AS per FROM public.iasql_prices p WHERE p.table_name = "table" ORDER BY p.columns, p.component, coalesce(p.per, '') LIMIT 1)
+        UNION ALL
+        SELECT n.columns, n.component, n.per
+        FROM s CROSS JOIN LATERAL (SELECT p.columns, p.component, coalesce(p.per, '') AS per FROM public.iasql_prices p
+                                   WHERE p.table_name = "table" AND (p.columns, p.component, coalesce(p.per, '')) > (s.columns, s.component, s.per)
+                                   ORDER BY p.columns, p.component, coalesce(p.per, '') LIMIT 1) n
+    )
+    SELECT s.columns, s.component, nullif(s.per, '') FROM s;
+END;
+COMMENT ON FUNCTION iasql_internal.price_shapes(text) IS 'Which columns, components and quantities the prices of a table have.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.priced_columns("table" text) RETURNS text[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-RETURN ARRAY(
-    SELECT a.attname FROM pg_attribute a
-    WHERE a.attrelid = to_regclass(format('public.%I', "table")) AND a.attnum > 0 AND NOT a.attisdropped
-      AND (a.attname IN (SELECT unnest(p.columns) FROM public.iasql_prices p WHERE p.table_name = "table" UNION SELECT p.per FROM public.iasql_prices p WHERE p.table_name = "table")
-           OR a.attname = 'region' AND EXISTS (SELECT FROM public.iasql_prices p WHERE p.table_name = "table"))
-    ORDER BY a.attnum);
+BEGIN ATOMIC
+    WITH s AS MATERIALIZED (SELECT p.columns, p.per FROM iasql_internal.price_shapes("table") p)
+    SELECT ARRAY(
+        SELECT a.attname FROM pg_attribute a
+        WHERE a.attrelid = to_regclass(format('public.%I', "table")) AND a.attnum > 0 AND NOT a.attisdropped
+          AND (a.attname IN (SELECT unnest(s.columns) FROM s UNION SELECT s.per FROM s) OR a.attname = 'region' AND EXISTS (SELECT FROM s))
+        ORDER BY a.attnum);
+END;
 COMMENT ON FUNCTION iasql_internal.priced_columns(text) IS 'The columns of a table that its prices depend on.';
 
 -- A record has a price if every component that its table has prices of has one for it: what is not said is not taken for nothing.
@@ -90,7 +107,7 @@ BEGIN
                 AND (p.region IS NULL OR p.region = s.image ->> 'region')$query$,
         cardinality(k.columns), "table", k.columns, (SELECT string_agg(format('%1$L, s.image -> %1$L', c), ', ') FROM unnest(k.columns) c)), ' UNION ALL ')
     INTO branches
-    FROM (SELECT DISTINCT p.columns FROM public.iasql_prices p WHERE p.table_name = "table" AND p.columns <@ depends) k;
+    FROM (SELECT DISTINCT p.columns FROM iasql_internal.price_shapes("table") p WHERE p.columns <@ depends) k;
     IF branches IS NULL THEN
         RETURN format('SELECT s.n, NULL::numeric AS monthly, %L AS unknown FROM (%s) s', format('%s has no prices', "table"), source);
     END IF;
@@ -102,7 +119,7 @@ BEGIN
                CASE WHEN (t.components @> %5$L) IS NOT TRUE THEN %3$L || coalesce((SELECT nullif(min(c), '') || ' of ' FROM unnest(%5$L::text[]) c WHERE (c = ANY (t.components)) IS NOT TRUE), '') || %6$L || coalesce(' with ' || (SELECT string_agg(concat_ws(' ', c, coalesce(s.image ->> c, 'NULL')), ', ') FROM unnest(%4$L::text[]) c), '')
                     WHEN t.open IS NOT NULL THEN t.open || ' is not known' END AS unknown
         FROM s LEFT JOIN total t ON t.n = s.n$query$, source, branches, 'there is no price of ', depends,
-                  ARRAY(SELECT DISTINCT p.component FROM public.iasql_prices p WHERE p.table_name = "table"), "table");
+                  ARRAY(SELECT DISTINCT p.component FROM iasql_internal.price_shapes("table") p), "table");
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.pricing(text, text) IS 'A query for n, monthly and unknown: what rows of a table cost by the prices, or why that is not known.';

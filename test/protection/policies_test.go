@@ -77,7 +77,7 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 	}
-	if recipes != 11 || refusals != 11 || allowances != 11 {
+	if recipes != 12 || refusals != 13 || allowances != 12 {
 		t.Errorf("%d recipes, %d refusals, %d allowances", recipes, refusals, allowances)
 	}
 }
