@@ -54,9 +54,10 @@ func (db *database) openBatch(slot int) int64 {
 	return db.lastBatch
 }
 
-// closeBatch lets go of what a batch has staged.
-func (db *database) closeBatch(b *batchRow) {
+// closeBatch lets go of what a batch has staged. What it has declared is in force if it was committed.
+func (db *database) closeBatch(b *batchRow, committed bool) {
 	delete(db.batches, b.id)
+	db.closeDeclarations(b.id, committed)
 	for at, st := range db.states {
 		if st.Name == decide.StateWaiting && db.hasStaged(b.id) {
 			db.states[at].next = db.w.now

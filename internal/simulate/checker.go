@@ -44,6 +44,10 @@ type checker struct {
 	forgotten map[*object]bool
 	// replaced are objects that got a successor, since when.
 	replaced map[*object]time.Duration
+	// prunes are the deletions by the ends of declarations.
+	prunes map[decide.RecordRef][]pruned
+	// takenBack are the batches that were rolled back or undone.
+	takenBack map[int64]bool
 	// once are the objects that users' changes have made, by what asked for them.
 	once  map[asked]*object
 	tries map[asked]int
@@ -53,7 +57,8 @@ func newChecker(w *world) *checker {
 	return &checker{w: w, wishes: map[columnRef]wish{}, owned: map[decide.RecordRef]map[*object]bool{},
 		keys: map[decide.RecordRef]map[string]bool{}, unwanted: map[*object]time.Duration{},
 		unwantedBy: map[*object]decide.RecordRef{}, forgotten: map[*object]bool{},
-		replaced: map[*object]time.Duration{}, once: map[asked]*object{}, tries: map[asked]int{}}
+		replaced: map[*object]time.Duration{}, once: map[asked]*object{}, tries: map[asked]int{},
+		prunes: map[decide.RecordRef][]pruned{}, takenBack: map[int64]bool{}}
 }
 
 func (c *checker) wanted(o *object) {

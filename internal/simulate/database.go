@@ -133,6 +133,10 @@ type database struct {
 	staged     map[decide.RecordRef]stagedRow
 	stagedKeys map[uniqueKey]map[int64]int64
 	needed     map[decide.RecordRef]map[int64]bool // by which batches
+	// configurations are what is in force, declarations what is being declared in batches that are open.
+	configurations map[int]mentions
+	declarations   map[int64][]*declaration
+	expiries       map[decide.RecordRef]*expiry
 	// writes counts what the engine wrote, for R12; lastWrite says what.
 	writes    int
 	lastWrite string
@@ -148,6 +152,8 @@ func newDatabase(w *world) *database {
 		batches: map[int64]*batchRow{}, sessions: map[int]int64{}, staged: map[decide.RecordRef]stagedRow{},
 		stagedKeys: map[uniqueKey]map[int64]int64{},
 		needed:     map[decide.RecordRef]map[int64]bool{}, limits: decide.DeleteLimits{Max: 100, Ratio: 1, Floor: 5},
+		configurations: map[int]mentions{}, declarations: map[int64][]*declaration{},
+		expiries: map[decide.RecordRef]*expiry{},
 	}
 	for _, t := range tables {
 		db.rows[t.Name] = map[int64]*row{}
@@ -189,9 +195,25 @@ func (db *database) refs() []decide.RecordRef {
 	for r := range db.states {
 		add(r)
 	}
+	sortRefs(list)
+	return list
+}
+
+// sortRefs sorts by table and number.
+func sortRefs(list []decide.RecordRef) {
 	slices.SortFunc(list, func(a, b decide.RecordRef) int {
 		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
 	})
+}
+
+// allRecords returns all records that are there.
+func (db *database) allRecords() (list []decide.RecordRef) {
+	for _, t := range tables {
+		for id := range db.rows[t.Name] {
+			list = append(list, ref(t, id))
+		}
+	}
+	sortRefs(list)
 	return list
 }
 

@@ -4,13 +4,14 @@
 // seed, runs as fast as the processor goes, and can be replayed and shrunk.
 //
 // [Run] makes the schedule of a seed, plays it, and returns the first
-// violation of a rule of the design (R1…R35) as an error that holds a shrunk
+// violation of a rule of the design (R1…R37) as an error that holds a shrunk
 // schedule.
 //
 //	schedule.go   what happens: a list of actions made from the seed
 //	world.go      plays it, up to the fixpoint when faults have stopped
 //	users.go      users' transactions, as the write triggers see them
 //	batches.go    batches of sessions, and what they have staged; users_batches.go: what people do with them
+//	declare.go    declarations of configurations, and records that end by themselves
 //	database.go   the database, with the semantics of package postgres: what is read
 //	write.go      what engines write to it
 //	store.go      that database alone, as a store.Store; package storetest compares it

@@ -26,6 +26,8 @@ func (w *world) fixpoint() {
 	w.trace("faults stop")
 	w.confirm()
 	w.endBatches()
+	w.lastTicks()
+	w.check.keptMentions()
 	if w.failed != nil {
 		return
 	}

@@ -174,6 +174,12 @@ func (db *database) copy() *database {
 	c.nextID, c.deleted, c.protection, c.imported, c.found = maps.Clone(db.nextID), maps.Clone(db.deleted),
 		maps.Clone(db.protection), maps.Clone(db.imported), maps.Clone(db.found)
 	c.txs, c.rules, c.hints = map[int]*tx{}, slices.Clone(db.rules), nil
+	c.configurations, c.declarations, c.expiries = maps.Clone(db.configurations), map[int64][]*declaration{},
+		map[decide.RecordRef]*expiry{}
+	for at, e := range db.expiries {
+		o := *e
+		c.expiries[at] = &o
+	}
 	c.batches, c.sessions, c.staged = map[int64]*batchRow{}, map[int]int64{}, map[decide.RecordRef]stagedRow{}
 	c.stagedKeys, c.needed = map[uniqueKey]map[int64]int64{}, map[decide.RecordRef]map[int64]bool{}
 	c.rows = map[string]map[int64]*row{}

@@ -38,6 +38,12 @@ const (
 	BatchJoin     Do = "BatchJoin"     // the session of Slot works in a batch that is open
 	Vanish        Do = "Vanish"        // the session of Slot ends, with its transaction
 
+	Declare  Do = "Declare"  // a configuration, by the session of Slot
+	Mention  Do = "Mention"  // a record in that
+	Declared Do = "Declared" // ends that
+	Expire   Do = "Expire"   // a record is to go by itself
+	Tick     Do = "Tick"     // what is to go by itself goes
+
 	Cycle   Do = "Cycle"
 	Preview Do = "Preview"
 
@@ -105,6 +111,10 @@ func NewSchedule(seed uint64) *Schedule {
 	if rng.IntN(3) == 0 {
 		g.batches = pick(rng, 0.1, 0.25)
 	}
+	if g.declares = pick(rng, 0, 0, 0, 0.1, 0.3); g.declares > 0 {
+		g.batches = max(g.batches, 0.2)
+	}
+	g.expires = pick(rng, 0, 0, 0, 0.1)
 	s.Constrained = rng.IntN(6) == 0
 	if rng.IntN(6) == 0 {
 		s.MaxDeletes = 1 + rng.IntN(3)
@@ -137,6 +147,7 @@ func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))]
 type generator struct {
 	rng                                                                 *rand.Rand
 	faults, stale, kills, inside, rules, open, removes, batches, forged float64
+	declares, expires                                                   float64
 	only                                                                int
 }
 
@@ -154,6 +165,12 @@ func (g *generator) next(depth int) Action {
 		a.Do = pick(rng, BatchBegin, BatchBegin, BatchBegin, BatchCommit, BatchCommit, BatchCommit, BatchRollback,
 			BatchJoin, Vanish)
 		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
+	case g.declares > 0 && rng.Float64() < g.declares:
+		a.Do = pick(rng, Declare, Mention, Mention, Declared, BatchCommit)
+		a.Seed, a.Faults, a.Stale = rng.Uint64(), g.faults, g.stale
+	case g.expires > 0 && rng.Float64() < g.expires:
+		a.Do = pick(rng, Expire, Tick, Tick)
+		a.For = pick(rng, 0, time.Second, 25*time.Second, 10*time.Minute)
 	case rng.Float64() < g.removes:
 		a.Do = Remove
 	case g.forged > 0 && rng.Float64() < g.forged:
@@ -202,6 +219,13 @@ func (g *generator) batch() []Action {
 	rng := g.rng
 	slot := rng.IntN(3)
 	list := []Action{{Do: BatchBegin, Slot: slot}}
+	declares := g.declares > 0 && rng.IntN(4) > 0
+	if declares {
+		list[0] = Action{Do: Declare, Slot: slot, A: rng.IntN(64)}
+		for range rng.IntN(3) {
+			list = append(list, Action{Do: Mention, Slot: slot, B: rng.IntN(64), C: rng.IntN(64), D: rng.IntN(64)})
+		}
+	}
 	for range 1 + rng.IntN(6) {
 		a := g.next(0)
 		switch a.Do {
@@ -218,6 +242,9 @@ func (g *generator) batch() []Action {
 			a.Inject = []Action{{Do: pick(rng, Kill, KillAfter), At: 1 + rng.IntN(pick(rng, 12, 30, 60))}}
 		}
 		return a
+	}
+	if declares && rng.IntN(8) > 0 {
+		list = append(list, Action{Do: Declared, Slot: slot})
 	}
 	switch rng.IntN(6) {
 	case 0:

@@ -205,7 +205,7 @@ func (s *Store) OpenBatch(_ context.Context, slot int) (int64, error) {
 func (s *Store) CloseBatch(_ context.Context, slot int) (bool, error) {
 	b := s.w.db.batches[s.w.db.sessions[slot]]
 	if b != nil {
-		s.w.db.closeBatch(b)
+		s.w.db.closeBatch(b, true)
 	}
 	return b != nil, nil
 }

@@ -176,7 +176,7 @@ func (db *database) rollbackBatch(b *batchRow) bool {
 		}
 	}
 	db.w.check.rolledBack(b.id)
-	db.closeBatch(b)
+	db.closeBatch(b, false)
 	return true
 }
 

@@ -351,13 +351,12 @@ func (db *database) commit(slot int) bool {
 
 func (db *database) commitTx(tx *tx) {
 	db.commitStagings(tx)
+	db.mention(tx)
 	refs := make([]decide.RecordRef, 0, len(tx.over))
 	for at := range tx.over {
 		refs = append(refs, at)
 	}
-	slices.SortFunc(refs, func(a, b decide.RecordRef) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
-	})
+	sortRefs(refs)
 	for _, at := range refs {
 		if vals := tx.over[at]; vals == nil {
 			delete(db.rows[at.Table], at.ID)

@@ -68,7 +68,7 @@ func (w *world) batchCommit(a *Action) {
 	w.trace("   %s", b)
 	if len(w.runs) == 0 && w.carryOut(b, a, 4) {
 		w.trace("   committed")
-		w.db.closeBatch(b)
+		w.db.closeBatch(b, true)
 	}
 }
 
@@ -104,7 +104,7 @@ func (w *world) batchRollback(a *Action) {
 	if len(w.runs) == 0 && w.carryOut(b, a, 4) {
 		w.trace("   rolled back")
 		w.check.reverted(b)
-		w.db.closeBatch(b)
+		w.db.closeBatch(b, false)
 	}
 }
 
@@ -182,7 +182,7 @@ func (w *world) endBatch(b *batchRow, round int) {
 	}
 	for b.phase == "committing" {
 		if w.carryOutFor(b, quiet) || b.id%3 == 0 || w.db.referredFrom(b.id) { // or keep
-			w.db.closeBatch(b)
+			w.db.closeBatch(b, true)
 			return
 		}
 		if w.failed != nil {
@@ -194,7 +194,7 @@ func (w *world) endBatch(b *batchRow, round int) {
 	if w.carryOutFor(b, quiet) {
 		w.check.reverted(b)
 	}
-	w.db.closeBatch(b)
+	w.db.closeBatch(b, false)
 }
 
 // carryOutFor does so for as long as something may heal.
@@ -276,6 +276,7 @@ func (c *checker) rolledBack(batch int64) {
 	if c == nil {
 		return
 	}
+	c.takenBack[batch] = true
 	for at, s := range c.w.db.staged {
 		if s.batch != batch {
 			continue
@@ -329,6 +330,7 @@ func (c *checker) tookOver(b *batchRow, at decide.RecordRef) {
 // changed something in the cloud, or a person wanted the cloud's side, or they say what
 // is wrong.
 func (c *checker) reverted(b *batchRow) {
+	c.takenBack[b.id] = true
 	if c.w.failed != nil || c.w.ruled {
 		return
 	}

@@ -37,6 +37,7 @@ type world struct {
 	failed        error
 	// history is what happened, for people; nil unless it is wanted.
 	history *strings.Builder
+	ahead   bool // at the last tick the database's clock was ahead
 }
 
 // Violation is a rule of the design that was seen broken.
@@ -162,6 +163,16 @@ func (w *world) do(a *Action) {
 		}
 	case Wait:
 		w.now += a.For
+	case Declare:
+		w.declare(a)
+	case Mention:
+		w.mentionAgain(a)
+	case Declared:
+		w.declared(a)
+	case Expire:
+		w.expire(a)
+	case Tick:
+		w.tick(a.C%6 == 0)
 	case BatchBegin:
 		if w.db.txs[a.Slot] == nil {
 			w.trace("   batch %d", w.db.openBatch(a.Slot))
