@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -31,6 +32,14 @@ func actionOf(r *http.Request) (action, error) {
 		return dropMode(id), nil
 	case "protect", "unprotect", "forget":
 		return guardRecord(name, table, id), nil
+	case "restore":
+		at := r.PostFormValue("at")
+		if _, err := time.Parse(moment, at); err != nil {
+			return action{}, fmt.Errorf("%q is no time", shorten(at, 60))
+		}
+		return restore(table, id, at), nil
+	case "undo":
+		return undo(id), nil
 	case "install":
 		return install(r.PostFormValue("module")), nil
 	}
@@ -97,6 +106,21 @@ func guardRecord(name, table string, id int64) action {
 		a.text, a.why, a.danger = "Forget", "The record goes, its object stays.", true
 	}
 	return a
+}
+
+// moment is how a form names a time, to the microsecond that the audit log has.
+const moment = "2006-01-02T15:04:05.000000Z07:00"
+
+func restore(table string, id int64, at string) action {
+	return action{name: "restore", text: "Take it back", opens: true,
+		statement: statement{`CALL iasql_restore($1::text, $2::bigint, $3::text::timestamptz)`, []any{table, id, at}},
+		why:       "Stages the record as it was before, in a batch that you review."}
+}
+
+func undo(batch int64) action {
+	return action{name: "undo", text: "Undo it", opens: true,
+		statement: statement{`CALL iasql_undo($1::bigint)`, []any{batch}},
+		why:       "Opens a batch that takes it back, for review. What was written since stays."}
 }
 
 func install(module string) action {

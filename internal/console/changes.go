@@ -23,7 +23,7 @@ type changeInfo struct {
 	name, by           *string
 	action, where, how string
 	from, to           map[string]any
-	restore            string // the call that takes it back
+	before             string // the moment before
 }
 
 // changedSince shows what has changed, wherever it was changed: read only, and without scripts.
@@ -70,7 +70,7 @@ func (c *Console) changedSince(v *visit) {
 			return h.A(h.Href(here(s.hours, 0)), g.If(s.hours == hours, g.Attr("aria-current", "true")), g.Text(s.text))
 		})),
 		changesFilter(tables, hours, table, person),
-		changesList(list),
+		v.changesList(list),
 		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
 			g.If(page > 0, h.A(h.Rel("prev"), h.Href(here(hours, page-1)), g.Text("‹ Newer"))),
 			g.If(more, h.A(h.Rel("next"), h.Href(here(hours, page+1)), g.Text("Older ›")))))
@@ -80,7 +80,7 @@ func loadChanges(v *visit, tx pgx.Tx, hours int, table, person string, page int)
 	rows, err := tx.Query(v.ctx(), `
 		SELECT c.ts, c.table_name, c.record_id, left(c.name, 300), c.action, left(c.by_whom, 500), c.from_where, c.how_known,
 		       CASE WHEN length(c."from"::text) < 20000 THEN c."from" END, CASE WHEN length(c."to"::text) < 20000 THEN c."to" END,
-		       format('CALL iasql_restore(%L, %s, %L)', c.table_name, c.record_id, c.ts - interval '1 microsecond')
+		       to_char((c.ts - interval '1 microsecond') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 		FROM public.iasql_changes_since(now() - make_interval(hours => $1::integer)) c
 		WHERE ($2::text = '' OR c.table_name = $2::text) AND ($3::text = '' OR position(lower($3::text) IN lower(c.by_whom)) > 0)
 		ORDER BY c.ts DESC, c.table_name, c.record_id LIMIT $4 OFFSET $5`, hours, table, person, feedSize+1, page*feedSize)
@@ -89,7 +89,7 @@ func loadChanges(v *visit, tx pgx.Tx, hours int, table, person string, page int)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (changeInfo, error) {
 		var e changeInfo
-		return e, row.Scan(&e.ts, &e.table, &e.id, &e.name, &e.action, &e.by, &e.where, &e.how, &e.from, &e.to, &e.restore)
+		return e, row.Scan(&e.ts, &e.table, &e.id, &e.name, &e.action, &e.by, &e.where, &e.how, &e.from, &e.to, &e.before)
 	})
 }
 
@@ -105,7 +105,7 @@ func changesFilter(tables []*tableInfo, hours int, table, person string) g.Node 
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Show")))
 }
 
-func changesList(list []changeInfo) g.Node {
+func (v *visit) changesList(list []changeInfo) g.Node {
 	if len(list) == 0 {
 		return h.Div(h.Class("card"), empty("Nothing has changed since then, or nothing that you may see.",
 			"SELECT * FROM iasql_changes_since(now() - interval '1 hour');"))
@@ -121,7 +121,7 @@ func changesList(list []changeInfo) g.Node {
 		}
 		return h.Tr(h.Td(when(e.ts)), h.Td(recordLink(e.table, e.id), h.P(h.Class("muted small message"), g.Text(deref(e.name)))),
 			h.Td(h.Strong(g.Text(e.action)), changes(details),
-				g.If(e.action != "insert", h.P(h.Class("muted small message"), g.Text("To take it back: "), h.Code(g.Text(e.restore))))),
+				g.If(e.action != "insert", v.button(restore(e.table, e.id, e.before), "table", e.table, "id", number(e.id), "at", e.before))),
 			h.Td(g.Text(by)), h.Td(g.Text(e.where)), h.Td(g.Text(e.how)))
 	})
 	return h.Div(h.Class("card feed"), rowsOf([]string{"When", "Record", "What", "By whom", "From where", "How known"}, rows))

@@ -207,6 +207,9 @@ func (v *visit) closedBatch(key string, b *batchInfo) {
 		life = append(life, b.mark())
 	}
 	life = append(life, h.Span(h.Class("muted"), g.Text("It is closed. This is its life, as the audit log has it.")))
+	if b != nil && b.outcome == "committed" {
+		life = append(life, v.button(undo(b.id), "id", number(b.id)))
+	}
 	switch {
 	case err != nil:
 		v.failed(err)

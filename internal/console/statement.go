@@ -86,4 +86,5 @@ type action struct {
 	danger bool
 	batch  int64  // the batch it is about, which the session has to join first; 0: none
 	why    string // what it comes to
+	opens  bool   // it opens a batch, unless there is nothing to do: the review of that comes next
 }

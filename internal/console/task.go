@@ -53,12 +53,12 @@ func (c *Console) do(v *visit) {
 	select {
 	case <-t.done:
 		v.session.lock.Lock()
-		f := t.outcome()
+		f, back := t.outcome(), t.back
 		brief := len(t.rows) <= 1
 		v.session.lock.Unlock()
 		if brief {
 			v.session.say(f)
-			http.Redirect(v.w, v.r, t.back, http.StatusSeeOther)
+			http.Redirect(v.w, v.r, back, http.StatusSeeOther)
 			return
 		}
 	case <-time.After(2 * time.Second):
@@ -147,7 +147,19 @@ func (s *session) perform(ctx context.Context, t *task) (header []string, rows [
 			rows = append(rows, row)
 		}
 	}
-	return header, rows, got.CommandTag().String(), got.Err()
+	if got.Close(); got.Err() != nil || !t.action.opens {
+		return header, rows, got.CommandTag().String(), got.Err()
+	}
+	var batch *int64
+	if err := conn.QueryRow(ctx, `SELECT iasql_internal.session_batch()`).Scan(&batch); err != nil {
+		return nil, nil, "", err
+	}
+	if batch != nil {
+		s.lock.Lock()
+		t.back = "/batches/" + number(*batch)
+		s.lock.Unlock()
+	}
+	return header, rows, got.CommandTag().String(), nil
 }
 
 func (s *session) notice(conn *pgconn.PgConn, n *pgconn.Notice) {
@@ -200,7 +212,7 @@ func (c *Console) task(v *visit) {
 		return
 	}
 	v.session.lock.Lock()
-	over := !t.ended.IsZero()
+	over, back := !t.ended.IsZero(), t.back
 	notices := append([]string(nil), t.notices...)
 	body := []g.Node{h.Pre(h.Class("sql"), g.Text(t.action.statement.String()))}
 	if over {
@@ -221,7 +233,7 @@ func (c *Console) task(v *visit) {
 		body = append(body, h.H2(g.Text("What it says")),
 			h.Ol(h.Class("notices"), g.Map(notices, func(n string) g.Node { return h.Li(g.Text(n)) })))
 	}
-	body = append(body, h.P(h.A(h.Href(t.back), g.Text("← Back to where it was started"))))
+	body = append(body, h.P(h.A(h.Href(back), g.Text(backText(t.action)))))
 	attrs := []g.Node{h.ID("task")}
 	if !over {
 		attrs = append(attrs, g.Attr("hx-get", v.r.URL.RequestURI()), g.Attr("hx-trigger", "every 1s"),
@@ -236,4 +248,12 @@ func goodBad(good bool) string {
 		return "good"
 	}
 	return "bad"
+}
+
+// backText says where the way back from a task leads.
+func backText(a action) string {
+	if a.opens {
+		return "→ Go on"
+	}
+	return "← Back to where it was started"
 }

@@ -2,8 +2,11 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"iasql/internal/test/harness"
 )
@@ -20,7 +23,7 @@ func testChanges(t *testing.T, w *harness.World, base string) {
 	id := w.PSQL(`SELECT id FROM queue WHERE name = 'many'`)
 	page := v.get("/changes?hours=1&table=queue")
 	for _, want := range []string{`href="/records/queue/` + id + `"`, "many", "update", "delay_seconds", "edit", "here",
-		"CALL iasql_restore(&#39;queue&#39;, " + id + ", ", "Older ›"} {
+		"CALL iasql_restore(&#39;queue&#39;, " + id + ", ", "Take it back", "Older ›"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %s: %s", want, page)
 		}
@@ -33,6 +36,54 @@ func testChanges(t *testing.T, w *harness.World, base string) {
 	}
 	if other := v.get("/changes?table=vpc"); strings.Contains(other, "many") {
 		t.Errorf("of another table it shows %s", other)
+	}
+
+	// One button stages what takes the newest change back, and leads to its review; one on the page of that batch undoes it.
+	before := regexp.MustCompile(`name="at" value="([^"]+)"`).FindStringSubmatch(page)
+	if before == nil {
+		t.Fatalf("no change can be taken back: %s", page)
+	}
+	press := func(what string, fields ...string) (status int, to string) {
+		t.Helper()
+		form := url.Values{"csrf": {csrf(page)}, "do": {what}, "back": {"/changes"}}
+		for i := 0; i < len(fields); i += 2 {
+			form.Set(fields[i], fields[i+1])
+		}
+		status, _, answer := v.send(http.MethodPost, "/do", form)
+		return status, answer.Header.Get("Location")
+	}
+	lands := func(what string, fields ...string) string {
+		t.Helper()
+		status, to := press(what, fields...)
+		for deadline := time.Now().Add(patience); strings.HasPrefix(to, "/task/") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+			if link := regexp.MustCompile(`href="(/batches/\d+)"`).FindStringSubmatch(v.get(to)); link != nil {
+				to = link[1]
+			}
+		}
+		if status != http.StatusSeeOther || !strings.HasPrefix(to, "/batches/") {
+			t.Fatalf("%s leads to %d %s", what, status, to)
+		}
+		return to
+	}
+	review := lands("restore", "table", "queue", "id", id, "at", before[1])
+	if plan := v.get(review + "?preview=1"); !strings.Contains(plan, "delay_seconds") || !strings.Contains(plan, "Commit") {
+		t.Errorf("the review of what takes it back: %s", plan)
+	}
+	batch := strings.TrimPrefix(review, "/batches/")
+	w.PSQL(`CALL iasql_join('`+batch+`')`, `CALL iasql_commit()`)
+	if got := w.PSQL(`SELECT delay_seconds FROM queue WHERE name = 'many'`); got != "0" {
+		t.Errorf("taken back, it is %s", got)
+	}
+	if closed := v.get(review); !strings.Contains(closed, "CALL iasql_undo("+batch+")") {
+		t.Errorf("the batch cannot be undone: %s", closed)
+	}
+	again := strings.TrimPrefix(lands("undo", "id", batch), "/batches/")
+	w.PSQL(`CALL iasql_join('`+again+`')`, `CALL iasql_commit()`)
+	if got := w.PSQL(`SELECT delay_seconds FROM queue WHERE name = 'many'`); got != "7" {
+		t.Errorf("undone, it is %s", got)
+	}
+	if status, _ := press("restore", "table", "queue", "id", id, "at", "yesterday"); status != http.StatusBadRequest {
+		t.Errorf("a time that is none: %d", status)
 	}
 	w.PSQL(`DELETE FROM queue WHERE name = 'many'`, `SELECT iasql_wait_for_all(120)`)
 }
