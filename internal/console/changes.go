@@ -120,8 +120,9 @@ func (v *visit) changesList(list []changeInfo) g.Node {
 			details["original"], details["change"] = e.from, e.to
 		}
 		return h.Tr(h.Td(when(e.ts)), h.Td(recordLink(e.table, e.id), h.P(h.Class("muted small message"), g.Text(deref(e.name)))),
-			h.Td(h.Strong(g.Text(e.action)), changes(details),
-				g.If(e.action != "insert", v.button(restore(e.table, e.id, e.before), "table", e.table, "id", number(e.id), "at", e.before))),
+			h.Td(h.Class("wide"), h.Strong(g.Text(e.action)), changes(details),
+				g.If(e.action != "insert", h.Details(h.Summary(g.Text("Take it back")),
+					v.button(restore(e.table, e.id, e.before), "table", e.table, "id", number(e.id), "at", e.before)))),
 			h.Td(g.Text(by)), h.Td(g.Text(e.where)), h.Td(g.Text(e.how)))
 	})
 	return h.Div(h.Class("card feed"), rowsOf([]string{"When", "Record", "What", "By whom", "From where", "How known"}, rows))
