@@ -9,6 +9,11 @@ BEGIN
     IF jsonb_typeof(NEW.match) IS DISTINCT FROM 'object' THEN
         RETURN NEW; -- the table's constraints say what is wrong
     END IF;
+    -- What a price is of may have gone since: the price can still be changed.
+    IF TG_OP = 'UPDATE' AND (NEW.table_name, NEW.match, NEW.per) IS NOT DISTINCT FROM (OLD.table_name, OLD.match, OLD.per) THEN
+        NEW.columns := OLD.columns;
+        RETURN NEW;
+    END IF;
     IF class IS NULL OR NOT EXISTS (SELECT FROM iasql_internal.managed_table m WHERE m.name = NEW.table_name) THEN
         RAISE EXCEPTION 'table % is not managed', NEW.table_name
             USING ERRCODE = 'IA006', TABLE = TG_TABLE_NAME, COLUMN = 'table_name', HINT = 'SELECT "table" FROM iasql_tables lists the managed tables.';

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"iasql/internal/test/harness"
 )
@@ -216,6 +217,13 @@ func TestImportPrices(t *testing.T) {
 	if _, problem, code := command(t, w, "import-prices", packed); code != 1 || !strings.Contains(problem, "42501") {
 		t.Errorf("anybody imports prices: %d, %s", code, problem)
 	}
+
+	// What is not installed any more keeps its price, which can be changed.
+	w.Admin(`SET ROLE iasql_engine`, `INSERT INTO iasql_prices (table_name, monthly) VALUES ('bucket', 1)`)
+	w.PSQL(`SELECT iasql_uninstall('aws_s3')`)
+	w.Admin(`SET ROLE iasql_engine`, `UPDATE iasql_prices SET monthly = 2, columns = '{x}' WHERE table_name = 'bucket'`)
+	w.Install(east, "aws_s3")
+	w.Becomes(time.Minute, "2|prices", `SELECT monthly, basis FROM iasql_costs WHERE table_name = 'bucket'`)
 
 	// A plan says what it costs.
 	folder := file("shop.sql", `INSERT INTO general_purpose_volume (size, volume_type, availability_zone, tags) VALUES (200, 'gp3', 'us-east-1a', '{"Name": "data"}'); INSERT INTO queue (name) VALUES ('more');`)
