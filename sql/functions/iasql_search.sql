@@ -38,19 +38,19 @@ BEGIN
         SELECT o.rank, o.kind, o.table_name, o.record_id, iasql_internal.plain(o.label), iasql_internal.plain(o.matched), NULL,
                row_number() OVER (PARTITION BY o.kind ORDER BY o.rank, length(o.label), o.label, o.record_id DESC)
         FROM (
-            SELECT iasql_internal.search_rank(t."table", asked) AS rank, 'table' AS kind, t."table" AS table_name, NULL::bigint AS record_id, t."table" AS label, 'name' AS matched
-            FROM public.iasql_tables t
-            UNION ALL
-            SELECT CASE WHEN asked IN (b.id::text, 'batch ' || b.id) THEN 1 ELSE iasql_internal.search_rank(b.name, asked) END, 'batch', NULL, b.id, coalesce(b.name, 'batch ' || b.id), CASE WHEN asked IN (b.id::text, 'batch ' || b.id) THEN 'id' ELSE 'name' END
-            FROM public.iasql_batches b
-            UNION ALL
-            SELECT iasql_internal.search_rank(c.name, asked), 'configuration', NULL, NULL, c.name, 'name' FROM public.iasql_configurations c
-            UNION ALL
-            SELECT iasql_internal.search_rank(m.module_name, asked), 'module', NULL, NULL, m.module_name, 'name' FROM public.iasql_modules_list() m
-            UNION ALL
-            SELECT coalesce(iasql_internal.search_rank(s.name, asked), least(4, iasql_internal.search_rank(s.description, asked) + 2)), 'setting', NULL, NULL, s.name,
-                   CASE WHEN iasql_internal.search_rank(s.name, asked) IS NULL THEN 'description' ELSE 'name' END
-            FROM public.iasql_settings s) o
+            SELECT n.kind, n.table_name, n.record_id, n.label, CASE WHEN asked = n.exact THEN 'id' ELSE n.matched END AS matched,
+                   CASE WHEN asked IN (n.exact, n.kind || ' ' || n.exact) THEN 1
+                        WHEN strpos(lower(n.value), asked) > 0 THEN iasql_internal.search_rank(n.value, asked) END AS rank
+            FROM (SELECT 'table' AS kind, t."table" AS table_name, NULL::bigint AS record_id, t."table" AS label, 'name' AS matched, t."table" AS value, NULL AS exact
+                  FROM public.iasql_tables t
+                  UNION ALL
+                  SELECT 'batch', NULL, b.id, coalesce(b.name, 'batch ' || b.id), 'name', b.name, b.id::text FROM public.iasql_batches b
+                  UNION ALL
+                  SELECT 'configuration', NULL, NULL, c.name, 'name', c.name, NULL FROM public.iasql_configurations c
+                  UNION ALL
+                  SELECT 'module', NULL, NULL, m.module_name, 'name', m.module_name, NULL FROM public.iasql_modules_list() m
+                  UNION ALL
+                  SELECT 'setting', NULL, NULL, s.name, 'name', s.name, NULL FROM public.iasql_settings s) n) o
         WHERE o.rank IS NOT NULL) f
     WHERE f.n <= most
     ORDER BY f.rank, f.kind = 'record' DESC, f.kind, f.n;

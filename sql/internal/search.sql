@@ -20,49 +20,57 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION iasql_internal.search_columns(text) IS 'Columns of a managed table whose values its records are found by; own: what people or the cloud call the record.';
 
--- Of the columns that neither people nor the cloud call a record by: addresses, ranges, resource names with colons, URLs and host names.
-CREATE OR REPLACE FUNCTION iasql_internal.search_values(image jsonb, own text[]) RETURNS TABLE (name text, value text, called boolean, worded boolean)
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+-- For many records at once, since to call a function takes longer than what there is to do for one. Of the columns that neither
+-- people nor the cloud call a record by: addresses, ranges, resource names with colons, URLs and host names.
+CREATE OR REPLACE FUNCTION iasql_internal.search_values(images jsonb[], own text[])
+RETURNS TABLE (record_id bigint, name text, value text, called boolean, worded boolean)
+LANGUAGE sql IMMUTABLE ROWS 5000 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT v.name, v.value, v.name = ANY (own), true
-    FROM (SELECT c.key AS name, c.value #>> '{}' AS value FROM jsonb_each(image) c WHERE jsonb_typeof(c.value) = 'string'
+    WITH columns AS MATERIALIZED (
+        SELECT (i.image ->> 'id')::bigint AS record_id, c.key AS name, c.value, jsonb_typeof(c.value) AS type
+        FROM unnest(images) i (image) CROSS JOIN LATERAL jsonb_each(i.image) c WHERE c.key NOT IN ('id', 'region')
+    )
+    SELECT v.record_id, v.name, v.value, v.name = ANY (own), true
+    FROM (SELECT c.record_id, c.name, c.value #>> '{}' AS value FROM columns c WHERE c.type = 'string'
           UNION ALL
-          SELECT c.key, e.value FROM jsonb_each(image) c CROSS JOIN LATERAL jsonb_array_elements_text(c.value) e WHERE jsonb_typeof(c.value) = 'array') v
+          SELECT c.record_id, c.name, e.value FROM columns c CROSS JOIN LATERAL jsonb_array_elements_text(c.value) e WHERE c.type = 'array') v
     WHERE v.value <> '' AND (v.name = ANY (own) OR v.value ~
         '^([0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2})?|[[:xdigit:]]*:[[:xdigit:]:.]+(/[0-9]{1,3})?|[^[:space:]:]+(:[^[:space:]:]*){5,}|[a-z0-9+]+://[^[:space:]]+|([A-Za-z0-9_*-]+\.)+[A-Za-z]{2,}\.?)$')
     UNION ALL
-    SELECT 'tags.' || t.key, t.value, true, true
-    FROM jsonb_each_text(CASE jsonb_typeof(image -> 'tags') WHEN 'object' THEN image -> 'tags' END) t WHERE t.value <> ''
-    UNION ALL
-    SELECT 'tags.' || t.key, concat(t.key, '=', t.value), false, false
-    FROM jsonb_each_text(CASE jsonb_typeof(image -> 'tags') WHEN 'object' THEN image -> 'tags' END) t;
+    SELECT t.record_id, t.name, t.value, t.called, t.called
+    FROM (SELECT c.record_id, 'tags.' || t.key AS name, w.value, w.called
+          FROM columns c CROSS JOIN LATERAL jsonb_each_text(c.value) t CROSS JOIN LATERAL (VALUES (t.value, true), (concat(t.key, '=', t.value), false)) w (value, called)
+          WHERE c.name = 'tags' AND c.type = 'object') t WHERE t.value <> '';
 END;
-COMMENT ON FUNCTION iasql_internal.search_values(jsonb, text[]) IS 'The values that a record is found by, each with its column, or its tag. worded: also by the words in it.';
+COMMENT ON FUNCTION iasql_internal.search_values(jsonb[], text[]) IS 'The values that records are found by, each with its column, or its tag. called: what people or the cloud call the record, or what a tag says. worded: the record is found by the words in it, too.';
 
-CREATE OR REPLACE FUNCTION iasql_internal.search_terms(image jsonb, own text[]) RETURNS TABLE (kind smallint, term text)
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+CREATE OR REPLACE FUNCTION iasql_internal.search_terms(images jsonb[], own text[]) RETURNS TABLE (kind smallint, term text, record_id bigint)
+LANGUAGE sql IMMUTABLE ROWS 10000 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT DISTINCT 0::smallint, left(lower(v.value), 200) FROM iasql_internal.search_values(image, own) v
+    WITH said AS MATERIALIZED (
+        SELECT v.record_id, lower(left(v.value, 2000)) AS value, v.worded FROM iasql_internal.search_values(images, own) v
+    )
+    SELECT 0::smallint, left(s.value, 200), s.record_id FROM said s
     UNION
     -- The words of a path are those of its end.
-    SELECT 1::smallint, left(w.term, 200)
-    FROM iasql_internal.search_values(image, own) v
-    CROSS JOIN LATERAL (SELECT regexp_replace(left(lower(v.value), 2000), '^.*[:/]', '') AS rest) e
+    SELECT 1::smallint, left(w.term, 200), s.record_id
+    FROM said s
+    CROSS JOIN LATERAL (SELECT regexp_replace(s.value, '^.*[:/]', '') AS rest OFFSET 0) e
     CROSS JOIN LATERAL (
-        SELECT e.rest AS term WHERE e.rest <> lower(v.value)
+        SELECT e.rest AS term WHERE e.rest <> s.value
         UNION ALL
-        SELECT substr(e.rest, at.at + 1)
-        FROM generate_series(1, 8) n CROSS JOIN LATERAL (SELECT regexp_instr(e.rest, '[^[:alnum:]][[:alnum:]]', 1, n) AS at OFFSET 0) at
-        WHERE at.at > 0) w
-    WHERE v.worded AND v.value ~ '[^[:alnum:]]' AND v.value !~ '^[0-9./:]+$' AND w.term <> '';
+        SELECT substr(e.rest, regexp_instr(e.rest, '[^[:alnum:]][[:alnum:]]', 1, n) + 1)
+        FROM generate_series(1, least(8, regexp_count(e.rest, '[^[:alnum:]][[:alnum:]]'))) n) w
+    WHERE s.worded AND s.value ~ '[^[:alnum:]]' AND s.value !~ '^[0-9./:]+$' AND w.term <> '';
 END;
-COMMENT ON FUNCTION iasql_internal.search_terms(jsonb, text[]) IS 'What the index of the search has of a record.';
+COMMENT ON FUNCTION iasql_internal.search_terms(jsonb[], text[]) IS 'What the index of the search has of records.';
 
+-- Called for what contains the query only.
 CREATE OR REPLACE FUNCTION iasql_internal.search_rank(value text, query text) RETURNS integer
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 RETURN CASE WHEN lower(value) = query THEN 1
             WHEN starts_with(lower(value), query) THEN 2
-            WHEN strpos(' ' || regexp_replace(lower(value), '[^[:alnum:]]', ' ', 'g'), ' ' || regexp_replace(query, '[^[:alnum:]]', ' ', 'g')) > 0 THEN 3
+            WHEN lower(value) ~ ('[^[:alnum:]]' || regexp_replace(query, '[^[:alnum:][:space:]]', '\\\&', 'g')) THEN 3
             WHEN strpos(lower(value), query) > 0 THEN 4 END;
 COMMENT ON FUNCTION iasql_internal.search_rank(text, text) IS 'How well a value answers a query in lower case: 1 it is the same, 2 it begins so, 3 a word in it does, 4 it contains it; NULL: not at all.';
 
@@ -88,18 +96,22 @@ BEGIN
         columns := concat(columns, ', r.region');
     END IF;
     RETURN QUERY EXECUTE format(
-        $query$SELECT m.rank, %L::text, t.id, iasql_internal.plain(left(iasql_internal.label(t.image, $2, $3), 300)), iasql_internal.plain(m.matched), t.image ->> 'region'
-               FROM (SELECT f.id, to_jsonb(f) AS image FROM (SELECT r.id %s FROM public.%I r WHERE r.id = ANY ($1)) f) t
-               CROSS JOIN LATERAL (
-                   SELECT v.rank, v.matched
-                   FROM (SELECT iasql_internal.search_rank(v.value, $5) AS rank, v.called,
-                                CASE WHEN v.worded THEN concat(v.name, ' = ', left(v.value, 200)) ELSE concat('tags.', left(v.value, 200)) END AS matched
-                         FROM iasql_internal.search_values(t.image - '{id,region}'::text[], $4) v
-                         UNION ALL
-                         SELECT 1, true, 'id = ' || t.id WHERE $5 IN (lower(%L) || ' ' || t.id, lower(%L) || '/' || t.id)) v
-                   WHERE v.rank IS NOT NULL ORDER BY v.rank, v.called DESC, v.matched LIMIT 1) m$query$,
-        "table", columns, "table", "table", "table")
-    USING ids, managed.names, managed.identity, own, query;
+        $query$WITH images AS MATERIALIZED (
+                   SELECT t.id, to_jsonb(t) AS image FROM (SELECT r.id %s FROM public.%I r WHERE r.id = ANY ($1)) t
+               ), hits AS (
+                   SELECT v.record_id, iasql_internal.search_rank(v.value, $5) AS rank, v.called,
+                          CASE WHEN v.worded THEN concat(v.name, ' = ', left(v.value, 200)) ELSE concat('tags.', left(v.value, 200)) END AS matched
+                   FROM iasql_internal.search_values((SELECT array_agg(i.image) FROM images i), $4) v
+                   WHERE strpos(lower(v.value), $5) > 0
+                   UNION ALL
+                   SELECT i.id, 1, true, 'id = ' || i.id FROM images i WHERE $5 IN (lower(%L) || ' ' || i.id, lower(%L) || '/' || i.id)
+               ), best AS (
+                   SELECT DISTINCT ON (h.record_id) h.* FROM hits h ORDER BY h.record_id, h.rank, h.called DESC, h.matched
+               )
+               SELECT b.rank, %L::text, i.id, iasql_internal.plain(left(iasql_internal.label(i.image, $2, $3), 300)), iasql_internal.plain(b.matched), i.image ->> 'region'
+               FROM (SELECT * FROM best ORDER BY rank, record_id LIMIT $6) b JOIN images i ON i.id = b.record_id$query$,
+        columns, "table", "table", "table", "table")
+    USING ids, managed.names, managed.identity, own, query, coalesce(nullif(current_setting('iasql.search_most', true), '')::bigint, 20);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.found(text, bigint[], text) IS 'Which of some records of a table a query in lower case finds, as far as the caller may see them.';
@@ -197,12 +209,13 @@ BEGIN
     LOOP
         done := done + cardinality(part.ids);
         DELETE FROM iasql_internal.search_entry e USING unnest(part.ids) i (id) WHERE e.record_id = i.id AND e.table_name = part.table_name;
-        SELECT coalesce(array_agg(c.name) FILTER (WHERE c.own), '{}'), string_agg(format('%L, r.%I', c.name, c.name), ', ')
+        SELECT coalesce(array_agg(c.name) FILTER (WHERE c.own), '{}'), string_agg(format(', %L, r.%I', c.name, c.name), '')
         INTO own, columns FROM iasql_internal.search_columns(part.table_name) c;
         IF columns IS NOT NULL THEN
             EXECUTE format('INSERT INTO iasql_internal.search_entry (table_name, kind, term, record_id)
-                            SELECT %L, s.kind, s.term, r.id FROM public.%I r CROSS JOIN LATERAL iasql_internal.search_terms(jsonb_build_object(%s), $2) s
-                            WHERE r.id = ANY ($1)', part.table_name, part.table_name, columns) USING part.ids, own;
+                            SELECT %L, s.kind, s.term, s.record_id
+                            FROM iasql_internal.search_terms((SELECT array_agg(jsonb_build_object(''id'', r.id %s)) FROM public.%I r WHERE r.id = ANY ($1)), $2) s',
+                           part.table_name, columns, part.table_name) USING part.ids, own;
         END IF;
     END LOOP;
     RETURN done >= most;
