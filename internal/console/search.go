@@ -138,6 +138,9 @@ func results(query string, hits []hit) g.Node {
 
 func (hit hit) show() g.Node {
 	where := hit.matched
+	if where == "name" { // which stands there
+		where = ""
+	}
 	if hit.table != nil && hit.id != nil {
 		where = *hit.table + " " + number(*hit.id)
 		if hit.region != nil {
@@ -146,7 +149,7 @@ func (hit hit) show() g.Node {
 	}
 	return h.Li(h.A(h.Class("hit"), h.Href(hit.href),
 		h.Strong(g.Text(shorten(hit.label, 120))),
-		h.Span(h.Class("muted"), g.Text(where)),
+		g.If(where != "", h.Span(h.Class("muted"), g.Text(where))),
 		g.If(hit.table != nil && hit.id != nil, h.Span(h.Class("muted small why"), g.Text(shorten(hit.matched, 160)))),
 		g.If(hit.details != "", h.Span(h.Class("muted small why"), g.Text(shorten(hit.details, 300))))))
 }
