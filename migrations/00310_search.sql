@@ -47,4 +47,6 @@ $$;
 -- +goose Down
 DROP FUNCTION IF EXISTS public.iasql_search(text, integer);
 DROP TABLE iasql_internal.search_entry, iasql_internal.search_pending, iasql_internal.search_state CASCADE;
-DROP FUNCTION IF EXISTS iasql_internal.index_search(integer), iasql_internal.forget_searched() CASCADE;
+DROP FUNCTION IF EXISTS iasql_internal.index_search(integer), iasql_internal.forget_searched(), iasql_internal.found(text, bigint[], text),
+    iasql_internal.search_terms(jsonb[], text[]), iasql_internal.search_values(jsonb[], text[]), iasql_internal.search_rank(text, text),
+    iasql_internal.search_columns(text) CASCADE;
