@@ -68,7 +68,7 @@ func (c *Console) search(v *visit) {
 		section("Keys", keyList()))
 }
 
-const placeholder = "Name, id, ARN, address, tag, batch …"
+const placeholder = "Name, id, address, tag, batch …"
 
 // pagesFor finds the console's own pages, and headings of the documentation.
 func pagesFor(query string) (hits []hit) {
