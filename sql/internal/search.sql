@@ -161,8 +161,11 @@ CROSS JOIN asked a
 CROSS JOIN LATERAL iasql_internal.found(g.table_name, g.ids, a.query) f;
 COMMENT ON VIEW iasql_internal.search_found IS 'The records that the setting iasql.search finds, as far as grants and row-level security let the caller see them.';
 
+-- What it takes it looks up by index, whatever the planner knows of tables that have just grown: otherwise each portion would
+-- read the whole index.
 CREATE OR REPLACE FUNCTION iasql_internal.index_search(most integer) RETURNS boolean
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan SET jit = off AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_custom_plan SET jit = off
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
     state   iasql_internal.search_state;
     top     bigint;
