@@ -147,3 +147,7 @@ GRANT EXECUTE ON FUNCTION iasql_internal.parts(text, bigint), iasql_internal.wan
     iasql_internal.refuse_part(text, text, text), iasql_internal.ids_of(jsonb), iasql_internal.insert_part(iasql_internal.composition_part, jsonb),
     iasql_internal.update_part(iasql_internal.composition_part, jsonb), iasql_internal.delete_composed(text, jsonb),
     iasql_internal.compose_rows(text, jsonb, jsonb, jsonb) TO iasql_reader;
+
+GRANT EXECUTE ON FUNCTION public.iasql_search(text, integer), iasql_internal.found(text, bigint[], text), iasql_internal.search_columns(text),
+    iasql_internal.search_values(jsonb[], text[]), iasql_internal.search_rank(text, text) TO iasql_reader;
+GRANT SELECT ON iasql_internal.search_found TO iasql_reader;

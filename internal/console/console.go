@@ -90,6 +90,7 @@ func (c *Console) routes() http.Handler {
 	mux.HandleFunc("POST /signin", c.signIn)
 	mux.Handle("POST /signout", c.signedIn(c.signOut))
 	mux.Handle("GET /{$}", c.signedIn(c.overview))
+	mux.Handle("GET /search", c.signedIn(c.search))
 	mux.Handle("GET /records", c.signedIn(c.tables))
 	mux.Handle("GET /records/{table}", c.signedIn(c.records))
 	mux.Handle("GET /records/{table}/{id}", c.signedIn(c.record))

@@ -101,6 +101,7 @@ func (v *visit) write(status int, title, lead string, content ...g.Node) {
 		h.Div(h.Class("frame"),
 			h.Header(h.Class("side"),
 				h.A(h.Class("brand"), h.Href("/"), logo(), g.Text("iasql")),
+				toSearch(),
 				h.Nav(g.Attr("aria-label", "Pages"),
 					h.Ul(g.Map(navigation, func(n struct{ path, text, key string }) g.Node {
 						here := v.r.URL.Path == n.path || n.path != "/" && strings.HasPrefix(v.r.URL.Path, n.path+"/")
@@ -117,7 +118,7 @@ func (v *visit) write(status int, title, lead string, content ...g.Node) {
 				),
 			),
 			h.Main(main...),
-		)))
+		), dialogs()))
 }
 
 func (v *visit) flashed() g.Node {

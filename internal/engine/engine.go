@@ -288,6 +288,7 @@ func (e *Engine) Wait(ctx context.Context) error {
 	go e.database.ShowLife(watch, e.id, e.pulse.stuck)
 	go e.lookForNewer(watch)
 	go e.keepSchedule(watch)
+	go e.keepSearch(watch)
 	var others gosync.WaitGroup
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })

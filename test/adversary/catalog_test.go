@@ -15,7 +15,7 @@ var (
 		"iasql_get_errors", "iasql_get_sql_for_transaction",
 		"iasql_changes_by", "iasql_changes_since", "iasql_drift", "iasql_get_sql_since", "iasql_help", "iasql_history", "iasql_mode_explain",
 		"iasql_mode_of", "iasql_modules_installed", "iasql_modules_list", "iasql_monthly", "iasql_preview_costs",
-		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text",
+		"iasql_preview", "iasql_preview_apply", "iasql_preview_hash", "iasql_preview_sync", "iasql_preview_text", "iasql_search",
 		"iasql_ready", "iasql_sync", "iasql_version", "iasql_wait_for", "iasql_wait_for_all"}
 	// forUsers are those that act.
 	forUsers = []string{"iasql_adopt", "iasql_approve", "iasql_begin", "iasql_commit", "iasql_confirm", "iasql_declare",

@@ -95,7 +95,7 @@ var needNone = map[string]string{
 	"iasql_changes_since": "reads as its caller", "iasql_preview_costs": "reads as its caller", "iasql_batch_costs": "reads as its caller",
 	"iasql_monthly":       "multiplies prices, which are everybody's to read, by what its caller says",
 	"iasql_create_review": "reads as its caller", "iasql_drift": "reads as its caller",
-	"iasql_engines": "reads", "iasql_get_errors": "reads as its caller",
+	"iasql_engines": "reads", "iasql_get_errors": "reads as its caller", "iasql_search": "reads as its caller",
 	"iasql_get_sql_for_transaction": "reads as its caller", "iasql_get_sql_since": "reads as its caller",
 	"iasql_help": "reads", "iasql_history": "reads as its caller", "iasql_mode_explain": "reads",
 	"iasql_mode_of": "reads", "iasql_modules_installed": "reads",

@@ -140,7 +140,7 @@ func (v *visitor) signIn(database string) int {
 var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1",
 	"/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
 	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed",
-	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&page=0", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/events"}
+	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&page=0", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/search?q=shop", "/events"}
 
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.
@@ -154,6 +154,7 @@ func TestConsole(t *testing.T) {
 	w.PSQL(`SELECT iasql_wait_for_all(120)`)
 
 	t.Run("nobody", func(t *testing.T) { testNobody(t, w, base) })
+	t.Run("search", func(t *testing.T) { testSearch(t, newBrowser(t, newChromium(t), base), w, base) })
 	t.Run("browser", func(t *testing.T) { testBrowser(newBrowser(t, newChromium(t), base), w) })
 	t.Run("review", func(t *testing.T) { testReview(newBrowser(t, newChromium(t), base), w, cloud) })
 	t.Run("resolve", func(t *testing.T) { testResolve(newBrowser(t, newChromium(t), base), w) })

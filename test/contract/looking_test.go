@@ -47,6 +47,7 @@ func TestColumns(t *testing.T) {
 		{"iasql_tag_costs", "key value monthly currency records unknown"},
 		{"iasql_preview_costs()", "action table_name id description before after difference unknown"},
 		{"iasql_batch_costs(0)", "table_name id before after difference unknown"},
+		{"iasql_search('x')", "rank kind table_name record_id label matched region"},
 		{"iasql_properties", "type property table_name column_name reason"},
 		{"iasql_configurations", "name declared_at declared_by revision batch mentions declaring declaring_by"},
 		{"iasql_parts", "composition instance part key table_name record_id edited"},

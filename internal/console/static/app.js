@@ -56,10 +56,80 @@
     window.addEventListener("pagehide", function () { source.close(); });
   }
 
-  // Keys: / searches, g and a letter goes to a page, j and k walk a list.
+  // The search and the list of keys are dialogs. In the search the arrow keys walk the results while one types on.
+  const search = document.getElementById("search");
+  const keys = document.getElementById("keys");
+  function open(dialog) {
+    if (!dialog || dialog.open) return;
+    for (const other of document.querySelectorAll("dialog[open]")) other.close();
+    dialog.showModal();
+    const field = dialog.querySelector("input[name=q]");
+    if (field) field.select();
+  }
+  function choices() { return Array.from(search.querySelectorAll(".hit")); }
+  function choose(hit) {
+    const field = search.querySelector("input[name=q]");
+    for (const other of choices()) other.setAttribute("aria-selected", other === hit ? "true" : "false");
+    if (!hit) { field.removeAttribute("aria-activedescendant"); return; }
+    field.setAttribute("aria-activedescendant", hit.id);
+    hit.scrollIntoView({ block: "nearest" });
+  }
+  if (search) {
+    const field = search.querySelector("input[name=q]");
+    const answered = function () {
+      choices().forEach(function (hit, i) { hit.id = "hit-" + i; hit.setAttribute("role", "option"); hit.tabIndex = -1; });
+      search.dataset.answers = field.value;
+      choose(choices()[0]);
+      if (waiting) { waiting = false; go(); }
+    };
+    let waiting = false;
+    const go = function () {
+      const hit = search.querySelector('.hit[aria-selected="true"]');
+      if (hit) hit.click();
+    };
+    search.addEventListener("htmx:afterSwap", answered);
+    search.addEventListener("keydown", function (e) {
+      if (e.isComposing) return;
+      if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+        e.preventDefault();
+        const all = choices();
+        if (!all.length) return;
+        const at = all.findIndex(function (hit) { return hit.getAttribute("aria-selected") === "true"; });
+        choose(all[(at + (e.key === "ArrowDown" ? 1 : all.length - 1) + (at < 0 ? 1 : 0)) % all.length]);
+      }
+    });
+    search.querySelector("form").addEventListener("submit", function (e) {
+      e.preventDefault();
+      if (search.dataset.answers === field.value) go(); else waiting = field.value.trim() !== ""; // the results are on their way
+    });
+    field.addEventListener("input", function () { waiting = false; });
+  }
+  for (const dialog of document.querySelectorAll("dialog")) {
+    // A field for searching would take the first Escape for itself.
+    dialog.addEventListener("keydown", function (e) { if (e.key === "Escape") { e.preventDefault(); dialog.close(); } });
+    dialog.addEventListener("click", function (e) { if (e.target === dialog) dialog.close(); });
+  }
+  for (const link of document.querySelectorAll("a[data-dialog]")) {
+    link.addEventListener("click", function (e) {
+      if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+      e.preventDefault();
+      open(document.getElementById(link.dataset.dialog));
+    });
+  }
+  if (/Mac|iPhone|iPad/.test(navigator.platform)) {
+    for (const key of document.querySelectorAll("kbd")) key.textContent = key.textContent.replace("Ctrl", "⌘");
+  }
+
+  // Keys: / searches, g and a letter goes to a page, f to the filter, j and k walk a list, ? shows the keys.
   let going = false;
   document.addEventListener("keydown", function (e) {
+    if (search && (e.ctrlKey || e.metaKey) && !e.altKey && !e.shiftKey && e.key.toLowerCase() === "k") {
+      e.preventDefault();
+      open(search);
+      return;
+    }
     if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(e.target.tagName)) return;
+    if (document.querySelector("dialog[open]")) return;
     if (going) {
       going = false;
       const link = document.querySelector('nav a[data-key="' + CSS.escape(e.key) + '"]');
@@ -67,9 +137,11 @@
       return;
     }
     if (e.key === "g") { going = true; setTimeout(function () { going = false; }, 1500); return; }
-    if (e.key === "/") {
-      const search = document.querySelector("[data-search]");
-      if (search) { e.preventDefault(); search.focus(); }
+    if (e.key === "/" && search) { e.preventDefault(); open(search); return; }
+    if (e.key === "?" && keys) { e.preventDefault(); open(keys); return; }
+    if (e.key === "f") {
+      const filter = document.querySelector("[data-search]");
+      if (filter) { e.preventDefault(); filter.focus(); }
       return;
     }
     if (e.key === "j" || e.key === "k") {
