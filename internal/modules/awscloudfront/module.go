@@ -29,7 +29,7 @@ var (
 // Module returns the module aws_cloudfront, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_cloudfront", Version: 4, Doc: "Distributions of CloudFront, AWS's content delivery network.",
+		Name: "aws_cloudfront", Version: 5, Doc: "Distributions of CloudFront, AWS's content delivery network.",
 		Dependencies: []string{"aws_acm"}, Resources: []modules.Resource{newOriginAccessControl(c), newDistribution(c)},
 		Migrations: map[int]string{2: functions + after, 4: functions}, Drop: drop,
 	}
