@@ -50,8 +50,16 @@ func TestDistributionLifecycle(t *testing.T) {
 	t.Parallel()
 	want := distribution(t)
 	want["tags"] = modules.StringMap(map[string]string{"env": "test"})
+	clients := awstest.Clients(t)
+	for _, name := range []string{"one", "two"} {
+		if _, err := awstest.Create(t.Context(), newOriginAccessControl(clients), awstest.Permit(), awstest.Scope(""),
+			modules.Row{"name": text(name), "description": text(""), "origin_type": text("s3"),
+				"signing_behavior": text("always"), "signing_protocol": text("sigv4")}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newDistribution(awstest.Clients(t)), Scope: awstest.Scope(""), Want: want,
+		Resource: newDistribution(clients), Scope: awstest.Scope(""), Want: want,
 		Changes: map[string][]modules.Value{
 			"comment":                {text("another"), text("")},
 			"alternate_domain_names": {modules.Strings([]string{"www.example.com", "example.com"}), modules.Null},
@@ -61,7 +69,7 @@ func TestDistributionLifecycle(t *testing.T) {
 				behavior[1:]+`]`), modules.Null},
 			"origins": {document(t,
 				`[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"},"CustomHeaders":{"Items":[{"HeaderName":"X-A","HeaderValue":"1"}]}},`+bucket+`]`)},
-			"origin_access_control_id": {text("E2"), text("E3"), modules.Null},
+			"origin_access_control_id": {text("one"), text("two"), modules.Null},
 			"origin_groups": {document(t,
 				`[{"Id":"both","FailoverCriteria":{"StatusCodes":{"Items":[500]}},"Members":{"Items":[{"OriginId":"site"},{"OriginId":"api"}]}}]`), modules.Null},
 			"custom_error_responses": {document(t,
@@ -137,7 +145,7 @@ func TestConfiguration(t *testing.T) {
 			`{"TargetOriginId":"site","ViewerProtocolPolicy":"redirect-to-https","CachePolicyId":"658327ea-f89d-4fab-a63d-7e88639e58f6"}`),
 		"origins": document(t, `[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"}},
 			{"Id":"site","DomainName":"site.s3.us-east-1.amazonaws.com","OriginAccessControlId":"E2"}]`),
-		"origin_access_control_id": text("E2"),
+		"origin_access_control_id": text("files"),
 		"cache_behaviors":          modules.Null, "origin_groups": modules.Null, "custom_error_responses": modules.Null,
 		"alternate_domain_names": modules.Null,
 		"geo_restriction":        document(t, `{"RestrictionType":"none"}`),
@@ -193,7 +201,7 @@ func TestConfiguration(t *testing.T) {
 			c.ViewerCertificate.ACMCertificateArn, c.ViewerCertificate.IAMCertificateId = awssdk.String(certificate),
 				nil
 		}},
-		{modules.Row{"origin_access_control_id": text("E3")}, func(c *cftypes.DistributionConfig) {
+		{modules.Row{"origin_access_control_id": text("other")}, func(c *cftypes.DistributionConfig) {
 			c.Origins.Items[0].OriginAccessControlId = awssdk.String("E3")
 		}},
 		{modules.Row{"origin_access_control_id": modules.Null}, func(c *cftypes.DistributionConfig) {
@@ -276,24 +284,21 @@ func TestControl(t *testing.T) {
 		}
 		return &origins
 	}
-	want := modules.Row{"origin_access_control_id": text("E1")}
 	for _, c := range []struct {
-		step    *declare.Step
+		asked   bool
 		origins string
 		control string // that all have then; "": it is refused
 	}{
-		{&declare.Step{Want: want}, list(bucket("a", ""), bucket("b", ""), custom, identified), "E1"},
-		{&declare.Step{Want: want}, list(bucket("a", "E1")), "E1"},
-		{&declare.Step{Want: want}, list(bucket("a", "E2")), ""},
-		{&declare.Step{Want: modules.Row{}}, list(bucket("a", "E2")), "E2"},
-		{&declare.Step{Have: want, Want: want, Columns: []string{"origins"}}, list(bucket("a", "E2")), "E2"},
-		{&declare.Step{Have: modules.Row{}, Want: want, Columns: []string{"origins", "origin_access_control_id"}},
-			list(bucket("a", "E2")), ""},
+		{true, list(bucket("a", ""), bucket("b", ""), custom, identified), "E1"},
+		{true, list(bucket("a", "E1")), "E1"},
+		{true, list(bucket("a", "E2")), ""},
+		{false, list(bucket("a", "E2")), "E2"},
 	} {
 		origins := parsed(c.origins)
-		err := control(c.step, origins)
+		err := fill(origins.Items, "E1", c.asked)
 		if c.control == "" {
-			if modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "E1") || !strings.Contains(err.Error(), "E2") {
+			if modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "E1") ||
+				!strings.Contains(err.Error(), "E2") {
 				t.Errorf("%s: %v, want class %s", c.origins, err, modules.Invalid)
 			}
 		} else if got := controlOf(origins.Items); err != nil || got != c.control {

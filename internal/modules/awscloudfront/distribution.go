@@ -76,7 +76,7 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 					"A bucket that is private takes an origin_access_control_id, or an OriginAccessControlId here. "+
 					`An origin that is no bucket has a CustomOriginConfig, such as {"OriginProtocolPolicy": "https-only"}; its OriginSslProtocols are TLSv1.2 if left out. Everybody who reads the row reads the CustomHeaders.`).
 				Required(), each(originate)).Same(sameOrigins),
-			declare.Ref("origin_access_control_id", "", "origin_access_control", "origin_access_control_id",
+			declare.Ref("origin_access_control_id", "", "origin_access_control", "name",
 				"The origin access control that signs the requests to its buckets: to all origins that are buckets, but for "+
 					"those with an OriginAccessIdentity. NULL: they have none, or several, which origins names.").Since(5),
 			part(list("origin_groups", "OriginGroups",
@@ -142,23 +142,21 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			"Id"),
 		Get: declare.One(declare.Call((*cloudfront.Client).GetDistribution), "Distribution"),
 		Row: func(_ context.Context, _ *declare.Step, d *cftypes.Distribution, row modules.Row) error {
-			if origins := d.DistributionConfig.Origins; origins != nil {
-				row["origin_access_control_id"] = modules.NonEmpty(controlOf(origins.Items))
-			}
 			// With CloudFront's own certificate both are of no effect (page ViewerCertificate).
 			if v := d.DistributionConfig.ViewerCertificate; v != nil && awssdk.ToBool(v.CloudFrontDefaultCertificate) {
 				row["ssl_support_method"], row["minimum_protocol_version"] = modules.Null, modules.Null
 			}
 			return nil
 		},
+		Rows: nameControls,
 		Create: declare.Call((*cloudfront.Client).CreateDistributionWithTags, declare.Answer("Distribution"),
 			declare.Failed(uncertified),
-			declare.Edit(func(_ context.Context, s *declare.Step,
+			declare.Edit(func(ctx context.Context, s *declare.Step,
 				in *cloudfront.CreateDistributionWithTagsInput) error {
 				config := in.DistributionConfigWithTags.DistributionConfig
 				or(&config.CallerReference, s.Token)
 				or(&config.ViewerCertificate, cftypes.ViewerCertificate{})
-				if err := control(s, config.Origins); err != nil {
+				if err := control(ctx, s, config.Origins); err != nil {
 					return err
 				}
 				count(reflect.ValueOf(config), true)
@@ -189,7 +187,7 @@ func configure(ctx context.Context, s *declare.Step, in *cloudfront.UpdateDistri
 		assign(config, changed)
 	}
 	if s.Changes("origins") {
-		if err := control(s, config.Origins); err != nil {
+		if err := control(ctx, s, config.Origins); err != nil {
 			return err
 		}
 	}

@@ -85,22 +85,80 @@ func bare(document, other string) string {
 	return v.String()
 }
 
+// nameControls reads by which origin access control the requests of distributions to buckets are signed. Origins have its
+// id, and records refer to its name, which stands for its successor, too. Where that may not be read it is unknown.
+func nameControls(ctx context.Context, s *declare.Step, list []*cftypes.Distribution, rows []modules.Row) error {
+	ids, any := make([]string, len(list)), false
+	for i, d := range list {
+		if d.DistributionConfig != nil && d.DistributionConfig.Origins != nil {
+			ids[i] = controlOf(d.DistributionConfig.Origins.Items)
+		}
+		any = any || ids[i] != ""
+	}
+	names := map[string]string{}
+	if any {
+		all, err := declare.All[cftypes.OriginAccessControlSummary](ctx, s, controls())
+		if err != nil && !modules.NotPermitted(err) {
+			return err
+		}
+		for _, c := range all {
+			names[awssdk.ToString(c.Id)] = awssdk.ToString(c.Name)
+		}
+	}
+	for i, row := range rows {
+		name, known := names[ids[i]]
+		switch {
+		case ids[i] == "":
+			row["origin_access_control_id"] = modules.Null
+		case known:
+			row["origin_access_control_id"] = modules.Text(name)
+		default:
+			delete(row, "origin_access_control_id")
+		}
+	}
+	return nil
+}
+
+// controlID returns the id of the origin access control that the column names, "" if it is NULL.
+func controlID(ctx context.Context, s *declare.Step) (string, error) {
+	name := s.Want["origin_access_control_id"]
+	if name.IsNull() {
+		return "", nil
+	}
+	all, err := declare.All[cftypes.OriginAccessControlSummary](ctx, s, controls())
+	if err != nil {
+		return "", err
+	}
+	for _, c := range all {
+		if awssdk.ToString(c.Name) == name.String() {
+			return awssdk.ToString(c.Id), nil
+		}
+	}
+	return "", &modules.Error{Class: modules.Dependency, Code: "NoSuchOriginAccessControl",
+		Message: "waits until there is an origin access control " + name.String()}
+}
+
 // control completes the origins that a distribution is to have: those that name no origin access
 // control get that of the column.
-func control(s *declare.Step, origins *cftypes.Origins) error {
-	id := s.Want["origin_access_control_id"].String()
-	if id == "" || origins == nil {
-		return nil
+func control(ctx context.Context, s *declare.Step, origins *cftypes.Origins) error {
+	id, err := controlID(ctx, s)
+	if err != nil || id == "" || origins == nil {
+		return err
 	}
-	for i := range origins.Items {
-		o := &origins.Items[i]
+	return fill(origins.Items, id, s.Have == nil || s.Changes("origin_access_control_id"))
+}
+
+// fill gives buckets that name no origin access control one. asked: it is asked for, so that no other may be named.
+func fill(origins []cftypes.Origin, id string, asked bool) error {
+	for i := range origins {
+		o := &origins[i]
 		if !signed(o) {
 			continue
 		}
 		switch named := awssdk.ToString(o.OriginAccessControlId); {
 		case named == "":
 			o.OriginAccessControlId = &id
-		case named != id && (s.Have == nil || s.Changes("origin_access_control_id")):
+		case named != id && asked:
 			return &modules.Error{Class: modules.Invalid, Code: "InvalidOriginAccessControl",
 				Message: fmt.Sprintf("origin %s names the origin access control %s in origins, and "+
 					"origin_access_control_id names %s: leave one of them out", awssdk.ToString(o.Id), named, id)}
@@ -114,14 +172,17 @@ func setControl(ctx context.Context, s *declare.Step) error {
 	if s.Changes("origins") {
 		return nil // whose change has it
 	}
+	control, err := controlID(ctx, s)
+	if err != nil {
+		return err
+	}
 	c, id := declare.ClientOf[*cloudfront.Client](s), s.Have["distribution_id"].Ptr()
 	now, err := c.GetDistributionConfig(ctx, &cloudfront.GetDistributionConfigInput{Id: id})
 	if err != nil {
 		return err
 	}
-	config := now.DistributionConfig
-	setControls(config.Origins.Items, s.Want["origin_access_control_id"].String())
+	setControls(now.DistributionConfig.Origins.Items, control)
 	_, err = c.UpdateDistribution(ctx,
-		&cloudfront.UpdateDistributionInput{Id: id, DistributionConfig: config, IfMatch: now.ETag})
+		&cloudfront.UpdateDistributionInput{Id: id, DistributionConfig: now.DistributionConfig, IfMatch: now.ETag})
 	return err
 }

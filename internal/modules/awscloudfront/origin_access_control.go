@@ -42,7 +42,7 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::CloudFront::OriginAccessControl", Since: 3},
 
-		List:   declare.Pages(cloudfront.NewListOriginAccessControlsPaginator, "OriginAccessControlList.Items"),
+		List:   controls(),
 		Get:    declare.Search(), // no call finds one by its name
 		Create: declare.Call((*cloudfront.Client).CreateOriginAccessControl, declare.Answer("OriginAccessControl")),
 		Updates: []declare.Update{declare.Replace(declare.Call((*cloudfront.Client).UpdateOriginAccessControl,
@@ -58,6 +58,11 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 				return err
 			})),
 	})
+}
+
+// controls lists the origin access controls.
+func controls() *declare.Listing {
+	return declare.Pages(cloudfront.NewListOriginAccessControlsPaginator, "OriginAccessControlList.Items")
 }
 
 // version returns the version that a change of an origin access control is of.

@@ -60,6 +60,7 @@ BEGIN
     PERFORM set_config('iasql.origin', origin, true);
     IF made IS NOT NULL THEN
         PERFORM iasql_internal.mention_with('resource_record_set', made, made_for, made_for_id);
+        PERFORM iasql_internal.part_with('resource_record_set', made, made_for, made_for_id);
     END IF;
 EXCEPTION
     WHEN SQLSTATE 'IA002' OR SQLSTATE 'IA020' OR SQLSTATE 'IA091' OR integrity_constraint_violation THEN
