@@ -22,6 +22,8 @@ func TestCompositions(t *testing.T) {
 	w.PSQL(`UPDATE aws_account SET account_id = '` + w.AWS.ID + `'`)
 	w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`, likeness.Window(speed).Milliseconds()))
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`INSERT INTO hosted_zone (domain_name) VALUES ('shop.test')`)
+	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	before := w.Admin(there)
 	begun := time.Now()
@@ -29,8 +31,8 @@ func TestCompositions(t *testing.T) {
 		BEGIN;
 		INSERT INTO network (region, name, cidr_block, nat, endpoints)
 		VALUES ('us-east-1', 'shop', '10.60.0.0/16', 'one', '{s3}'), ('eu-west-1', 'shop', '10.61.0.0/16', 'each', '{}');
-		INSERT INTO web_service (region, name, image, port, public_subnets, task_subnets, environment, tags)
-		SELECT n.region, 'web', 'nginx:1', 80, array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'public_subnet'),
+		INSERT INTO web_service (region, name, domain, image, port, public_subnets, task_subnets, environment, tags)
+		SELECT n.region, 'web', CASE n.region WHEN 'eu-west-1' THEN 'www.shop.test' END, 'nginx:1', 80, array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'public_subnet'),
 			array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'private_subnet'), '{"LEVEL": "info"}', '{"of": "shop"}'
 		FROM network n JOIN iasql_parts p ON p.composition = 'network' AND p.instance = n.id GROUP BY n.region;
 		INSERT INTO database (region, name, subnets, clients, final_snapshot, multi_az)
@@ -48,7 +50,17 @@ func TestCompositions(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg(concat_ws(' ', composition, part, key, edited), ', ') FROM iasql_parts WHERE edited <> '{}'`); got != "" {
 		t.Errorf("edited by nobody: %s", got)
 	}
+	const names = `SELECT string_agg(concat_ws(' ', r.record_type, r.name, b.region), ', ') FROM resource_record_set r
+		JOIN load_balancer b ON b.dns_name = r.alias_dns_name AND b.canonical_hosted_zone_id = r.alias_hosted_zone_id`
+	if got := w.PSQL(names); got != "A www.shop.test. eu-west-1" {
+		t.Errorf("the names are %s", got)
+	}
+	const listeners = `SELECT string_agg(concat_ws(' ', region, port, action_type, certificate_id IS NOT NULL), ', ' ORDER BY region, port) FROM listener`
+	if got := w.PSQL(listeners); got != "eu-west-1 80 redirect f, eu-west-1 443 forward t, us-east-1 80 forward f" {
+		t.Errorf("the listeners are %s", got)
+	}
 	run(t, w, `
+		UPDATE web_service SET domain = 'www2.shop.test' WHERE region = 'eu-west-1';
 		UPDATE web_service SET image = 'nginx:2', number = 1;
 		UPDATE database SET storage = 30, clients = '{}' WHERE region = 'eu-west-1';
 		UPDATE network SET nat = 'one' WHERE region = 'eu-west-1';
@@ -58,6 +70,12 @@ func TestCompositions(t *testing.T) {
 			(SELECT t.container_definitions -> 0 ->> 'image' FROM service s JOIN task_definition t ON t.id = s.task_definition_id WHERE s.region = r.region)), ', ' ORDER BY r.region) FROM rds r`); got !=
 		"eu-west-1 30 1 nginx:2, us-east-1 20 1 nginx:2" {
 		t.Errorf("after the changes there is %s", got)
+	}
+	if got := w.PSQL(names); got != "A www2.shop.test. eu-west-1" {
+		t.Errorf("the names are then %s", got)
+	}
+	if got := w.PSQL(`SELECT string_agg(domain_name, ' ') FROM certificate`); got != "www2.shop.test" {
+		t.Errorf("the certificates are %s", got)
 	}
 	begun = time.Now()
 	run(t, w, `BEGIN; DELETE FROM database; DELETE FROM web_service; DELETE FROM network; COMMIT; SELECT iasql_wait_for_all(300);`)

@@ -3,6 +3,7 @@ package awscloudfront
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudfront"
@@ -88,15 +89,15 @@ func bare(document, other string) string {
 // nameControls reads by which origin access control the requests of distributions to buckets are signed. Origins have its
 // id, and records refer to its name, which stands for its successor, too. Where that may not be read it is unknown.
 func nameControls(ctx context.Context, s *declare.Step, list []*cftypes.Distribution, rows []modules.Row) error {
-	ids, any := make([]string, len(list)), false
+	ids, some := make([]string, len(list)), false
 	for i, d := range list {
 		if d.DistributionConfig != nil && d.DistributionConfig.Origins != nil {
 			ids[i] = controlOf(d.DistributionConfig.Origins.Items)
 		}
-		any = any || ids[i] != ""
+		some = some || ids[i] != ""
 	}
 	names := map[string]string{}
-	if any {
+	if some {
 		all, err := declare.All[cftypes.OriginAccessControlSummary](ctx, s, controls())
 		if err != nil && !modules.NotPermitted(err) {
 			return err
@@ -150,6 +151,11 @@ func control(ctx context.Context, s *declare.Step, origins *cftypes.Origins) err
 
 // fill gives buckets that name no origin access control one. asked: it is asked for, so that no other may be named.
 func fill(origins []cftypes.Origin, id string, asked bool) error {
+	if asked && !slices.ContainsFunc(origins, func(o cftypes.Origin) bool { return signed(&o) }) {
+		return &modules.Error{Class: modules.Invalid, Code: "InvalidOriginAccessControl",
+			Message: "origin_access_control_id is for origins that are buckets without an OriginAccessIdentity, and " +
+				"there is none: leave it out, or name it in origins as OriginAccessControlId"}
+	}
 	for i := range origins {
 		o := &origins[i]
 		if !signed(o) {
@@ -181,7 +187,13 @@ func setControl(ctx context.Context, s *declare.Step) error {
 	if err != nil {
 		return err
 	}
-	setControls(now.DistributionConfig.Origins.Items, control)
+	origins := now.DistributionConfig.Origins.Items
+	setControls(origins, control)
+	if control != "" {
+		if err := fill(origins, control, true); err != nil {
+			return err
+		}
+	}
 	_, err = c.UpdateDistribution(ctx,
 		&cloudfront.UpdateDistributionInput{Id: id, DistributionConfig: now.DistributionConfig, IfMatch: now.ETag})
 	return err

@@ -22,7 +22,7 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[cftypes.OriginAccessControlSummary]{
 		Name: "origin_access_control",
 		Doc: "How CloudFront signs its requests to origins, so that a bucket can be private and still be served. " +
-			"An origin of a distribution names one as OriginAccessControlId. AWS keeps one that a distribution uses.",
+			"A distribution names one as origin_access_control_id. AWS keeps one that a distribution uses.",
 		Service:    declare.Service(cloudfront.NewFromConfig),
 		PerAccount: true,
 		Columns: []declare.Column{
