@@ -86,8 +86,9 @@ func bare(document, other string) string {
 	return v.String()
 }
 
-// nameControls reads by which origin access control the requests of distributions to buckets are signed. Origins have its
-// id, and records refer to its name, which stands for its successor, too. Where that may not be read it is unknown.
+// nameControls reads by which origin access control the requests of distributions to buckets are signed.
+// Origins have its id, and records refer to its name, which stands for its successor, too. Where that may
+// not be read it is unknown.
 func nameControls(ctx context.Context, s *declare.Step, list []*cftypes.Distribution,
 	rows []modules.Row) error {
 	ids, some := make([]string, len(list)), false
