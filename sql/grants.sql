@@ -144,7 +144,7 @@ GRANT USAGE ON SCHEMA iasql_composition TO iasql_reader;
 GRANT SELECT ON public.iasql_parts, public.iasql_instances, iasql_internal.composed, iasql_internal.composition, iasql_internal.composition_part TO iasql_reader;
 GRANT EXECUTE ON FUNCTION iasql_internal.parts(text, bigint), iasql_internal.wanted(text, text, jsonb, jsonb), iasql_internal.wanted_parts(text, jsonb, jsonb),
     iasql_internal.composing(text, bigint[]), iasql_internal.parts_of(text, bigint[]), iasql_internal.number_parts(text, bigint), iasql_internal.note_parts(text, jsonb),
-    iasql_internal.refuse_part(text, text, text), iasql_internal.ids_of(jsonb), iasql_internal.insert_part(iasql_internal.composition_part, jsonb),
+    iasql_internal.refuse_part(text, text, text), iasql_internal.needed(text, text, text), iasql_internal.ids_of(jsonb), iasql_internal.insert_part(iasql_internal.composition_part, jsonb),
     iasql_internal.update_part(iasql_internal.composition_part, jsonb), iasql_internal.delete_composed(text, jsonb),
     iasql_internal.compose_rows(text, jsonb, jsonb, jsonb) TO iasql_reader;
 

@@ -3,8 +3,8 @@ INSERT INTO distribution (comment, origins, default_cache_behavior, tags) VALUES
     '[{"Id": "site", "DomainName": "origin.example.com", "CustomOriginConfig": {"OriginProtocolPolicy": "https-only"}}]',
     '{"TargetOriginId": "site", "ViewerProtocolPolicy": "redirect-to-https", "Compress": true, "CachePolicyId": "658327ea-f89d-4fab-a63d-7e88639e58f6"}',
     '{"Name": "site"}');
--- What is in a private bucket is delivered by an origin such as {"Id": "files", "DomainName": "example-files.s3.us-east-1.amazonaws.com",
--- "OriginAccessControlId": "…"} with the id of this, and the bucket's policy lets the distribution's arn in.
+-- What is in a private bucket is delivered by an origin such as {"Id": "files", "DomainName": "example-files.s3.us-east-1.amazonaws.com"}
+-- with this as the distribution's origin_access_control_id, and the bucket's policy lets CloudFront in. static_site makes all of that.
 INSERT INTO origin_access_control (name, description) VALUES ('example-files', 'Reads files');
 SELECT iasql_wait_for_all(60);
 -- An application in one page finds its way by itself.

@@ -4,8 +4,9 @@
 # the patterns of each of them. That takes more processor time than the answer itself. Here both are done once. What
 # moto answers is the same. A version of moto without these functions runs as it is.
 #
-# One answer is corrected: the network interface of a NAT gateway is requester-managed (Amazon EC2 User Guide,
-# "Requester-managed network interfaces"). moto's cannot be told from one that a user has made.
+# Two answers are corrected: the network interface of a NAT gateway is requester-managed (Amazon EC2 User Guide,
+# "Requester-managed network interfaces"). moto's cannot be told from one that a user has made. And an origin of a
+# distribution keeps its origin access control (page Origin, CloudFront API Reference), which moto loses.
 import functools
 import runpy
 import sys
@@ -36,6 +37,20 @@ try:
         gateway._eni.interface_type = "nat_gateway"
 
     NatGateway.__init__ = make_with_interface
+except (ImportError, AttributeError):
+    pass
+
+try:
+    from moto.cloudfront.models import Origin
+
+    make_origin = Origin.__init__
+
+    @functools.wraps(make_origin)
+    def make_with_control(made, origin, *args, **kwargs):
+        make_origin(made, origin, *args, **kwargs)
+        made.origin_access_control_id = origin.get("OriginAccessControlId") or ""
+
+    Origin.__init__ = make_with_control
 except (ImportError, AttributeError):
     pass
 

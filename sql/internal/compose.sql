@@ -106,8 +106,42 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.note_parts(text, jsonb) IS 'Keeps of which instances records are parts that the caller has inserted in this transaction, as he has written the instances.';
 
+-- For functions of modules by which the engine makes a record for another one (see mention_with). No SELECT has such a
+-- part; its key begins with what it was made for.
+CREATE OR REPLACE FUNCTION iasql_internal.part_with("table" text, id bigint, with_table text, with_record bigint) RETURNS void
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO iasql_internal.part (table_name, record_id, composition, instance, part, key)
+    SELECT part_with."table", part_with.id, p.composition, p.instance, concat_ws(' ', p.part, part_with."table"), concat_ws(' ', with_table, with_record, part_with.id)
+    FROM iasql_internal.part p WHERE p.table_name = with_table AND p.record_id = with_record
+    ON CONFLICT DO NOTHING;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.part_with(text, bigint, text, bigint) IS 'Has the instance of which one record is a part have another one too, which was made for it.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.parts_with("table" text, with_table text, with_record bigint) RETURNS bigint[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURN ARRAY(SELECT p.record_id FROM iasql_internal.part w
+             JOIN iasql_internal.part p ON p.composition = w.composition AND p.instance = w.instance
+             WHERE w.table_name = with_table AND w.record_id = with_record AND p.table_name = parts_with."table"
+               AND starts_with(p.key, concat_ws(' ', with_table, with_record, '')));
+COMMENT ON FUNCTION iasql_internal.parts_with(text, text, bigint) IS 'The records of a table that were made for a part of an instance.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.part_with(text, bigint, text, bigint), iasql_internal.parts_with(text, text, bigint) FROM PUBLIC;
+
 ---------------------------------------------------------------------------------------------------------------------
 -- With the caller's rights
+
+-- For the SELECTs of parts.
+CREATE OR REPLACE FUNCTION iasql_internal.needed(value text, what text, hint text) RETURNS text
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF value IS NULL THEN
+        RAISE EXCEPTION '% is NULL, and is needed', what USING ERRCODE = 'IA032', HINT = hint;
+    END IF;
+    RETURN value;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.needed(text, text, text) IS 'A value that a part of a composition cannot be without: raises if it is NULL.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.wanted(composition text, part text, instances jsonb, parts jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
@@ -260,6 +294,10 @@ BEGIN
         has := has || coalesce(step.stays, '[]') || iasql_internal.insert_part(of, step.new);
         gone := gone || coalesce(step.goes, '[]');
     END LOOP;
+    -- What was made for a part goes with it.
+    SELECT gone || coalesce(jsonb_agg(h), '[]') INTO gone FROM jsonb_array_elements(had) h
+    WHERE NOT gone @> jsonb_build_array(h) AND EXISTS (
+        SELECT FROM jsonb_array_elements(gone) g WHERE starts_with(h ->> 'key', concat_ws(' ', g ->> 'table', g ->> 'id', '')) AND g ->> 'instance' = h ->> 'instance');
     PERFORM iasql_internal.delete_composed(composition, gone);
 END
 $$;

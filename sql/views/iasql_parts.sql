@@ -48,6 +48,19 @@ BEGIN
             CROSS JOIN LATERAL (SELECT array_agg(k.key ORDER BY k.key) AS columns FROM jsonb_each(w.row) k
                                 WHERE k.value <> 'null' AND t.row ? k.key AND k.value <> t.row -> k.key) e;
         END LOOP;
+        -- What the engine has made for parts.
+        FOR of IN
+            SELECT DISTINCT name, m.part, NULL::integer, m.table_name, NULL::text[]
+            FROM iasql_internal.composed m JOIN jsonb_to_recordset(instances) i (id bigint) ON i.id = m.instance
+            JOIN pg_class t ON t.relname = m.table_name AND t.relnamespace = 'public'::regnamespace
+            JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = 'id'
+            WHERE m.composition = name AND has_column_privilege(t.oid, a.attnum, 'SELECT')
+              AND NOT EXISTS (SELECT FROM iasql_internal.composition_part p WHERE p.composition = name AND p.part = m.part)
+        LOOP
+            RETURN QUERY EXECUTE format('SELECT c.composition, c.instance, c.part, c.key, c.table_name, t.id, ''{}''::text[] FROM iasql_internal.composed c
+                                         JOIN jsonb_to_recordset($1) i (id bigint) ON i.id = c.instance JOIN public.%1$I t ON t.id = c.record_id
+                                         WHERE c.composition = $2 AND c.part = $3 AND c.table_name = %1$L', of.table_name) USING instances, name, of.part;
+        END LOOP;
     END LOOP;
 END
 $$;

@@ -3,9 +3,12 @@ package conformance
 import "strings"
 
 var awsCloudFront = Module{
-	Name:  "aws_cloudfront",
-	Setup: []string{`INSERT INTO certificate (domain_name) VALUES ('one.example.com'), ('two.example.com')`},
+	Name: "aws_cloudfront",
+	Setup: []string{`INSERT INTO certificate (domain_name) VALUES ('one.example.com'), ('two.example.com')`,
+		`INSERT INTO origin_access_control (name) VALUES ('one'), ('two')`},
 	Vars: map[string]string{
+		"oac_one":  `SELECT origin_access_control_id FROM origin_access_control WHERE name = 'one'`,
+		"oac_two":  `SELECT origin_access_control_id FROM origin_access_control WHERE name = 'two'`,
 		"cert_one": `SELECT arn FROM certificate WHERE domain_name = 'one.example.com'`,
 		"cert_two": `SELECT arn FROM certificate WHERE domain_name = 'two.example.com'`,
 	},
@@ -45,6 +48,12 @@ var awsCloudFront = Module{
 					`["/sql/*"]`, `jsonb_set(cache_behaviors, '{0,PathPattern}', '"/cli/*"')`),
 				distributed("origins", `'`+origins("81")+`'`, "Origins.Items[].CustomOriginConfig.HTTPPort", `[81, 81]`,
 					`jsonb_set(origins, '{1,CustomOriginConfig,HTTPPort}', '82')`),
+				{"origin_access_control_id", `(SELECT id FROM origin_access_control WHERE name = 'one')`,
+					`cloudfront get-distribution-config --id $id --query DistributionConfig.Origins.Items[].OriginAccessControlId`,
+					`["", "", "$oac_one"]`, run(`cloudfront update-distribution --id $id --if-match any --distribution-config '` +
+						strings.Replace(configuration("$caller_reference", "by cli", "82", "redirect-to-https", changed),
+							`"S3OriginConfig"`, `"OriginAccessControlId": "$oac_two", "S3OriginConfig"`, 1) + `'`),
+					`(SELECT id FROM origin_access_control WHERE name = 'two')`},
 				distributed("origin_groups", `'[`+originGroup("sql")+`]'`, "OriginGroups.Items[].Id", `["sql"]`,
 					`jsonb_set(origin_groups, '{0,Id}', '"cli"')`),
 				distributed("custom_error_responses", `'[{"ErrorCode": 404}]'`,
@@ -93,7 +102,7 @@ func distributed(column, sql, member, want, then string) Change {
 // configuration is that of a distribution, which has to be said as a whole.
 func configuration(reference, comment, port, policy, more string) string {
 	return `{"CallerReference": "` + reference + `", "Comment": "` + comment +
-		`", "Enabled": true, "Origins": {"Quantity": 2, "Items": ` + origins(port) + `}, "DefaultCacheBehavior": ` +
+		`", "Enabled": true, "Origins": {"Quantity": 3, "Items": ` + origins(port) + `}, "DefaultCacheBehavior": ` +
 		behavior(policy) + more + `}`
 }
 
@@ -118,7 +127,8 @@ func behaviorAt(path string) string {
 func origins(port string) string {
 	const rest = `, "HTTPSPort": 443, "OriginProtocolPolicy": "match-viewer", "OriginSslProtocols": {"Quantity": 1, "Items": ["TLSv1.2"]}}}`
 	return `[{"Id": "one", "DomainName": "one.example.com", "CustomOriginConfig": {"HTTPPort": ` + port + rest +
-		`, {"Id": "two", "DomainName": "two.example.com", "CustomOriginConfig": {"HTTPPort": ` + port + rest + `]`
+		`, {"Id": "two", "DomainName": "two.example.com", "CustomOriginConfig": {"HTTPPort": ` + port + rest +
+		`, {"Id": "zip", "DomainName": "zip.s3.us-east-1.amazonaws.com", "S3OriginConfig": {"OriginAccessIdentity": ""}}]`
 }
 
 func originGroup(id string) string {

@@ -22,6 +22,8 @@ func TestCompositions(t *testing.T) {
 	w.PSQL(`UPDATE aws_account SET account_id = '` + w.AWS.ID + `'`)
 	w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`, likeness.Window(speed).Milliseconds()))
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`INSERT INTO hosted_zone (domain_name) VALUES ('shop.test')`)
+	w.Settled()
 	w.PSQL(`SELECT iasql_sync_now()`)
 	before := w.Admin(there)
 	begun := time.Now()
@@ -29,8 +31,8 @@ func TestCompositions(t *testing.T) {
 		BEGIN;
 		INSERT INTO network (region, name, cidr_block, nat, endpoints)
 		VALUES ('us-east-1', 'shop', '10.60.0.0/16', 'one', '{s3}'), ('eu-west-1', 'shop', '10.61.0.0/16', 'each', '{}');
-		INSERT INTO web_service (region, name, image, port, public_subnets, task_subnets, environment, tags)
-		SELECT n.region, 'web', 'nginx:1', 80, array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'public_subnet'),
+		INSERT INTO web_service (region, name, domain, image, port, public_subnets, task_subnets, environment, tags)
+		SELECT n.region, 'web', CASE n.region WHEN 'eu-west-1' THEN 'www.shop.test' END, 'nginx:1', 80, array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'public_subnet'),
 			array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'private_subnet'), '{"LEVEL": "info"}', '{"of": "shop"}'
 		FROM network n JOIN iasql_parts p ON p.composition = 'network' AND p.instance = n.id GROUP BY n.region;
 		INSERT INTO database (region, name, subnets, clients, final_snapshot, multi_az)
@@ -48,7 +50,17 @@ func TestCompositions(t *testing.T) {
 	if got := w.PSQL(`SELECT string_agg(concat_ws(' ', composition, part, key, edited), ', ') FROM iasql_parts WHERE edited <> '{}'`); got != "" {
 		t.Errorf("edited by nobody: %s", got)
 	}
+	const names = `SELECT string_agg(concat_ws(' ', r.record_type, r.name, b.region), ', ') FROM resource_record_set r
+		JOIN load_balancer b ON b.dns_name = r.alias_dns_name AND b.canonical_hosted_zone_id = r.alias_hosted_zone_id`
+	if got := w.PSQL(names); got != "A www.shop.test. eu-west-1" {
+		t.Errorf("the names are %s", got)
+	}
+	const listeners = `SELECT string_agg(concat_ws(' ', region, port, action_type, certificate_id IS NOT NULL), ', ' ORDER BY region, port) FROM listener`
+	if got := w.PSQL(listeners); got != "eu-west-1 80 redirect f, eu-west-1 443 forward t, us-east-1 80 forward f" {
+		t.Errorf("the listeners are %s", got)
+	}
 	run(t, w, `
+		UPDATE web_service SET domain = 'www2.shop.test' WHERE region = 'eu-west-1';
 		UPDATE web_service SET image = 'nginx:2', number = 1;
 		UPDATE database SET storage = 30, clients = '{}' WHERE region = 'eu-west-1';
 		UPDATE network SET nat = 'one' WHERE region = 'eu-west-1';
@@ -58,6 +70,12 @@ func TestCompositions(t *testing.T) {
 			(SELECT t.container_definitions -> 0 ->> 'image' FROM service s JOIN task_definition t ON t.id = s.task_definition_id WHERE s.region = r.region)), ', ' ORDER BY r.region) FROM rds r`); got !=
 		"eu-west-1 30 1 nginx:2, us-east-1 20 1 nginx:2" {
 		t.Errorf("after the changes there is %s", got)
+	}
+	if got := w.PSQL(names); got != "A www2.shop.test. eu-west-1" {
+		t.Errorf("the names are then %s", got)
+	}
+	if got := w.PSQL(`SELECT string_agg(domain_name, ' ') FROM certificate`); got != "www2.shop.test" {
+		t.Errorf("the certificates are %s", got)
 	}
 	begun = time.Now()
 	run(t, w, `BEGIN; DELETE FROM database; DELETE FROM web_service; DELETE FROM network; COMMIT; SELECT iasql_wait_for_all(300);`)
@@ -72,6 +90,104 @@ func TestCompositions(t *testing.T) {
 	}
 	t.Logf("down in %s", time.Since(begun).Round(time.Second))
 	if got := w.PSQL(`SELECT string_agg(module_name, ' ' ORDER BY module_name) FROM iasql_uninstall('network', 'database', 'web_service')`); strings.Count(got, " ") != 2 {
+		t.Errorf("uninstalled %s", got)
+	}
+}
+
+// Static sites, one with a domain, come up in two regions with nothing for a person to do, change their names, and go with all that
+// was made for them.
+func TestCompositionsOfSites(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	l := likeness.Start(t, w.AWS.Endpoint, likeness.AWS(w.AWS.Endpoint, speed)...)
+	w.Endpoint = l.URL
+	w.Serve()
+	w.PSQL(`SELECT * FROM iasql_install('static_site')`)
+	if got := w.Refused(`INSERT INTO static_site (name) VALUES ('docs')`); !strings.Contains(got, "account_id of default in aws_account is NULL") {
+		t.Errorf("without the account's number: %s", got)
+	}
+	w.PSQL(`UPDATE aws_account SET account_id = '` + w.AWS.ID + `'`)
+	w.PSQL(fmt.Sprintf(`UPDATE iasql_settings SET value = '%d milliseconds' WHERE name = 'consistency_window'`, likeness.Window(speed).Milliseconds()))
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`INSERT INTO hosted_zone (domain_name) VALUES ('site.test'), ('other.test')`)
+	w.Settled()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	before := w.Admin(there)
+	begun := time.Now()
+	run(t, w, `
+		INSERT INTO static_site (region, name, domain, further_domains, error_document, tags)
+		VALUES ('us-east-1', 'docs', NULL, '{}', NULL, '{"of": "docs"}'), ('eu-west-1', 'shop', 'www.site.test', '{site.test}', '404.html', '{}');
+		SELECT iasql_wait_for_all(300);`)
+	settles(t, w, "the sites to be there")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	settles(t, w, "nothing to change")
+	t.Logf("up in %s", time.Since(begun).Round(time.Second))
+	const parts = `SELECT string_agg(concat_ws(' ', s.name, p.part, p.n), ', ' ORDER BY s.name, p.part)
+		FROM static_site s JOIN (SELECT instance, part, count(*) AS n FROM iasql_parts GROUP BY 1, 2) p ON p.instance = s.id`
+	if got := w.PSQL(parts); got != "docs access 1, docs block 1, docs bucket 1, docs distribution 1, shop access 1, shop block 1, shop bucket 1, shop certificate 1, "+
+		"shop certificate resource_record_set 2, shop distribution 1, shop distribution resource_record_set 4" {
+		t.Errorf("there is %s", got)
+	}
+	if got := w.PSQL(`SELECT string_agg(concat_ws(' ', part, key, edited), ', ') FROM iasql_parts WHERE edited <> '{}'`); got != "" {
+		t.Errorf("edited by nobody: %s", got)
+	}
+	// The bucket lets the account's distributions in, and the distribution signs what it asks of the bucket.
+	for name, region := range map[string]string{"docs": "us-east-1", "shop": "eu-west-1"} {
+		bucket := name + "-" + w.AWS.ID + "-" + region
+		policy := w.CLI("s3api", "get-bucket-policy", "--bucket", bucket)["Policy"].(string)
+		if !strings.Contains(policy, "arn:aws:cloudfront::"+w.AWS.ID+":distribution/*") {
+			t.Errorf("the policy of %s is %s", bucket, policy)
+		}
+		id := w.PSQL(`SELECT d.distribution_id FROM distribution d WHERE d.comment LIKE '` + name + ` %'`)
+		control := w.PSQL(`SELECT origin_access_control_id FROM origin_access_control WHERE name = '` + name + `-` + region + `'`)
+		origins := w.CLI("cloudfront", "get-distribution", "--id", id, "--query", "Distribution.DistributionConfig.Origins")["Items"].([]any)
+		origin := origins[0].(map[string]any)
+		if origin["OriginAccessControlId"] != control || control == "" || origin["DomainName"] != bucket+".s3."+region+".amazonaws.com" {
+			t.Errorf("%s is signed by %s and delivered from %v", name, control, origin)
+		}
+	}
+	const names = `SELECT string_agg(concat_ws(' ', record_type, name), ', ' ORDER BY name, record_type) FROM resource_record_set
+		WHERE alias_dns_name IN (SELECT domain_name FROM distribution)`
+	if got := w.PSQL(names); got != "A site.test., AAAA site.test., A www.site.test., AAAA www.site.test." {
+		t.Errorf("the names are %s", got)
+	}
+	run(t, w, `
+		UPDATE static_site SET domain = 'new.other.test', further_domains = '{site.test}' WHERE name = 'shop';
+		UPDATE static_site SET price_class = 'PriceClass_All', index_document = 'start.html' WHERE name = 'docs';
+		SELECT iasql_wait_for_all(300);`)
+	settles(t, w, "the changes")
+	if got := w.PSQL(names); got != "A new.other.test., AAAA new.other.test., A site.test., AAAA site.test." {
+		t.Errorf("the names are then %s", got)
+	}
+	if got := w.PSQL(`SELECT count(*), count(*) FILTER (WHERE name LIKE '%www.site.test.') FROM resource_record_set WHERE record_type = 'CNAME'`); got != "2|0" {
+		t.Errorf("the records that validate are %s", w.PSQL(`SELECT name FROM resource_record_set WHERE record_type = 'CNAME'`))
+	}
+	if got := w.PSQL(`SELECT string_agg(concat_ws(' ', price_class, default_root_object), ', ' ORDER BY comment) FROM distribution`); got != "PriceClass_All start.html, PriceClass_100 index.html" {
+		t.Errorf("the distributions are %s", got)
+	}
+	run(t, w, `UPDATE static_site SET domain = NULL, further_domains = '{}'; SELECT iasql_wait_for_all(300);`)
+	settles(t, w, "no domain")
+	if got := w.PSQL(names) + w.PSQL(`SELECT count(*) FROM certificate`); got != "0" {
+		t.Errorf("left of the domain are %s", got)
+	}
+	run(t, w, `UPDATE static_site SET domain = 'www.site.test' WHERE name = 'docs'; SELECT iasql_wait_for_all(300);`)
+	settles(t, w, "a domain that comes later")
+	if got := w.PSQL(names); got != "A www.site.test., AAAA www.site.test." {
+		t.Errorf("the names are at last %s", got)
+	}
+	begun = time.Now()
+	run(t, w, `DELETE FROM static_site; SELECT iasql_wait_for_all(300);`)
+	settles(t, w, "nothing to be left")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	settles(t, w, "nothing to come back")
+	if kept := w.PSQL(kept); kept != "" {
+		t.Errorf("what was made and is still there: %s", kept)
+	}
+	if after := w.Admin(there); after != before {
+		t.Errorf("there was %s and is %s", before, after)
+	}
+	t.Logf("down in %s", time.Since(begun).Round(time.Second))
+	if got := w.PSQL(`SELECT module_name FROM iasql_uninstall('static_site')`); got != "static_site" {
 		t.Errorf("uninstalled %s", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"iasql/internal/modules"
 )
 
-//go:embed database network web_service
+//go:embed database network static_site web_service
 var folders embed.FS
 
 // All reads the compositions. An error is a defect of one.

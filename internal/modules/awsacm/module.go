@@ -28,12 +28,12 @@ var (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:         "aws_acm",
-		Version:      5,
+		Version:      6,
 		Doc:          "TLS certificates (Certificate Manager, ACM).",
 		Dependencies: []string{"aws_account"},
 		Resources:    []modules.Resource{newCertificate(c)},
 		Functions:    []*modules.Function{importCertificate(c), requestCertificate(c)},
-		Migrations:   map[int]string{3: functions + after, 5: functions},
+		Migrations:   map[int]string{3: functions + after, 6: functions},
 		Drop:         drop,
 	}
 }

@@ -3,12 +3,14 @@ package awscloudfront
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudfront"
 	cftypes "github.com/aws/aws-sdk-go-v2/service/cloudfront/types"
 
+	"iasql/internal/aws"
 	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
@@ -44,13 +46,20 @@ func distribution(t *testing.T) modules.Row {
 	}
 }
 
-// moto loses the OriginAccessControlId of origins, which TestConfiguration has.
 func TestDistributionLifecycle(t *testing.T) {
 	t.Parallel()
 	want := distribution(t)
 	want["tags"] = modules.StringMap(map[string]string{"env": "test"})
+	clients := awstest.Clients(t)
+	for _, name := range []string{"one", "two"} {
+		if _, err := awstest.Create(t.Context(), newOriginAccessControl(clients), awstest.Permit(), awstest.Scope(""),
+			modules.Row{"name": text(name), "description": text(""), "origin_type": text("s3"),
+				"signing_behavior": text("always"), "signing_protocol": text("sigv4")}, name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	awstest.Lifecycle(t, awstest.Case{
-		Resource: newDistribution(awstest.Clients(t)), Scope: awstest.Scope(""), Want: want,
+		Resource: newDistribution(clients), Scope: awstest.Scope(""), Want: want,
 		Changes: map[string][]modules.Value{
 			"comment":                {text("another"), text("")},
 			"alternate_domain_names": {modules.Strings([]string{"www.example.com", "example.com"}), modules.Null},
@@ -60,6 +69,7 @@ func TestDistributionLifecycle(t *testing.T) {
 				behavior[1:]+`]`), modules.Null},
 			"origins": {document(t,
 				`[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"},"CustomHeaders":{"Items":[{"HeaderName":"X-A","HeaderValue":"1"}]}},`+bucket+`]`)},
+			"origin_access_control_id": {text("one"), text("two"), modules.Null},
 			"origin_groups": {document(t,
 				`[{"Id":"both","FailoverCriteria":{"StatusCodes":{"Items":[500]}},"Members":{"Items":[{"OriginId":"site"},{"OriginId":"api"}]}}]`), modules.Null},
 			"custom_error_responses": {document(t,
@@ -135,7 +145,8 @@ func TestConfiguration(t *testing.T) {
 			`{"TargetOriginId":"site","ViewerProtocolPolicy":"redirect-to-https","CachePolicyId":"658327ea-f89d-4fab-a63d-7e88639e58f6"}`),
 		"origins": document(t, `[{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"}},
 			{"Id":"site","DomainName":"site.s3.us-east-1.amazonaws.com","OriginAccessControlId":"E2"}]`),
-		"cache_behaviors": modules.Null, "origin_groups": modules.Null, "custom_error_responses": modules.Null,
+		"origin_access_control_id": text("files"),
+		"cache_behaviors":          modules.Null, "origin_groups": modules.Null, "custom_error_responses": modules.Null,
 		"alternate_domain_names": modules.Null,
 		"geo_restriction":        document(t, `{"RestrictionType":"none"}`),
 		"logging":                document(t, `{"Enabled":false}`),
@@ -190,6 +201,12 @@ func TestConfiguration(t *testing.T) {
 			c.ViewerCertificate.ACMCertificateArn, c.ViewerCertificate.IAMCertificateId = awssdk.String(certificate),
 				nil
 		}},
+		{modules.Row{"origin_access_control_id": text("other")}, func(c *cftypes.DistributionConfig) {
+			c.Origins.Items[0].OriginAccessControlId = awssdk.String("E3")
+		}},
+		{modules.Row{"origin_access_control_id": modules.Null}, func(c *cftypes.DistributionConfig) {
+			c.Origins.Items[0].OriginAccessControlId = awssdk.String("")
+		}},
 		{modules.Row{"custom_ssl_certificate_id": modules.Null}, func(c *cftypes.DistributionConfig) {
 			c.ViewerCertificate = &cftypes.ViewerCertificate{CloudFrontDefaultCertificate: awssdk.Bool(true)}
 		}},
@@ -227,6 +244,66 @@ func TestConfiguration(t *testing.T) {
 	}
 	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"enabled"}); err != nil {
 		t.Errorf("again: %v", err)
+	}
+}
+
+// Buckets are signed for by what the column refers to, unless origins names another. Documents that name none are those
+// in which all buckets have the same.
+func TestControl(t *testing.T) {
+	t.Parallel()
+	bucket := func(id, control string) string {
+		text := `{"Id":"` + id + `","DomainName":"` + id + `.s3.us-east-1.amazonaws.com"`
+		if control != "" {
+			text += `,"OriginAccessControlId":"` + control + `"`
+		}
+		return text + "}"
+	}
+	list := func(origins ...string) string { return "[" + strings.Join(origins, ",") + "]" }
+	identified := `{"Id":"old","DomainName":"old.s3.amazonaws.com","S3OriginConfig":{"OriginAccessIdentity":"o"}}`
+	custom := `{"Id":"api","DomainName":"api.example.com","CustomOriginConfig":{"OriginProtocolPolicy":"https-only"}}`
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{list(bucket("a", ""), custom), list(custom, bucket("a", "E1")), true},
+		{list(bucket("a", ""), bucket("b", "")), list(bucket("a", "E1"), bucket("b", "E1")), true},
+		{list(bucket("a", ""), identified), list(bucket("a", "E1"), identified), true},
+		{list(bucket("a", "E2")), list(bucket("a", "E1")), false},
+		{list(bucket("a", ""), bucket("b", "")), list(bucket("a", "E1"), bucket("b", "")), false},
+		{list(bucket("a", ""), bucket("b", "E1")), list(bucket("a", "E1"), bucket("b", "E1")), false},
+		{list(bucket("a", "")), list(bucket("b", "E1")), false},
+	} {
+		if sameOrigins(c.a, c.b) != c.same || sameOrigins(c.b, c.a) != c.same {
+			t.Errorf("%s and %s: want the same %t", c.a, c.b, c.same)
+		}
+	}
+	parsed := func(text string) *cftypes.Origins {
+		var origins cftypes.Origins
+		if err := aws.ParseDocument("origins", modules.Text(text), &origins.Items); err != nil {
+			t.Fatal(err)
+		}
+		return &origins
+	}
+	for _, c := range []struct {
+		asked   bool
+		origins string
+		control string // that all have then; "": it is refused
+	}{
+		{true, list(bucket("a", ""), bucket("b", ""), custom, identified), "E1"},
+		{true, list(bucket("a", "E1")), "E1"},
+		{true, list(bucket("a", "E2")), ""},
+		{true, list(custom, identified), ""},
+		{false, list(bucket("a", "E2")), "E2"},
+	} {
+		origins := parsed(c.origins)
+		err := fill(origins.Items, "E1", c.asked)
+		if c.control == "" {
+			if modules.ClassOf(err) != modules.Invalid || !strings.Contains(err.Error(), "origin_access_control_id") {
+				t.Errorf("%s: %v, want class %s", c.origins, err, modules.Invalid)
+			}
+		} else if got := controlOf(origins.Items); err != nil || got != c.control {
+			t.Errorf("%s: %v, all have %q, want %q", c.origins, err, got, c.control)
+		}
 	}
 }
 

@@ -19,10 +19,7 @@ import (
 // update has to send most (CloudFront Developer Guide, "Required fields for
 // creating and updating distributions").
 func part[T any](c declare.Column, complete func(*T)) declare.Column {
-	whole := func(v *T) {
-		complete(v)
-		count(reflect.ValueOf(v), true)
-	}
+	whole := whole(complete)
 	return c.Same(declare.Alike(whole)).As(declare.Codec{
 		Decode: func(member any) (modules.Value, error) {
 			v := member.(T)
@@ -39,6 +36,14 @@ func part[T any](c declare.Column, complete func(*T)) declare.Column {
 			return v, err
 		},
 	})
+}
+
+// whole completes a part, and counts what it has.
+func whole[T any](complete func(*T)) func(*T) {
+	return func(v *T) {
+		complete(v)
+		count(reflect.ValueOf(v), true)
+	}
 }
 
 // each completes the members of a list.

@@ -72,9 +72,13 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			part(list("cache_behaviors", "CacheBehaviors",
 				`What becomes of requests whose PathPattern is, for example, "/images/*"; the first that matches counts.`).EmptyIsNull().Unset(none), each(behaveAt)),
 			part(list("origins", "Origins",
-				`Where it gets what it delivers: [{"Id": "site", "DomainName": "bucket.s3.us-east-1.amazonaws.com", "OriginAccessControlId": "E2QWRUHAPOMQZL"}]. `+
+				`Where it gets what it delivers: [{"Id": "site", "DomainName": "bucket.s3.us-east-1.amazonaws.com"}]. `+
+					"A bucket that is private takes an origin_access_control_id, or an OriginAccessControlId here. "+
 					`An origin that is no bucket has a CustomOriginConfig, such as {"OriginProtocolPolicy": "https-only"}; its OriginSslProtocols are TLSv1.2 if left out. Everybody who reads the row reads the CustomHeaders.`).
-				Required(), each(originate)),
+				Required(), each(originate)).Same(sameOrigins),
+			declare.Ref("origin_access_control_id", "", "origin_access_control", "name",
+				"The origin access control that signs the requests to its buckets: to all origins that are buckets, but for "+
+					"those with an OriginAccessIdentity. NULL: they have none, or several, which origins names.").Since(5),
 			part(list("origin_groups", "OriginGroups",
 				`Origins that take over from each other: [{"Id": "both", "FailoverCriteria": {"StatusCodes": {"Items": [500]}}, "Members": {"Items": [{"OriginId": "one"}, {"OriginId": "two"}]}}].`).
 				EmptyIsNull().Unset(none), each(group)),
@@ -144,18 +148,25 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
+		Rows: nameControls,
 		Create: declare.Call((*cloudfront.Client).CreateDistributionWithTags, declare.Answer("Distribution"),
 			declare.Failed(uncertified),
-			declare.Edit(func(_ context.Context, s *declare.Step,
+			declare.Edit(func(ctx context.Context, s *declare.Step,
 				in *cloudfront.CreateDistributionWithTagsInput) error {
 				config := in.DistributionConfigWithTags.DistributionConfig
 				or(&config.CallerReference, s.Token)
 				or(&config.ViewerCertificate, cftypes.ViewerCertificate{})
+				if err := control(ctx, s, config.Origins); err != nil {
+					return err
+				}
 				count(reflect.ValueOf(config), true)
 				return secure(config.ViewerCertificate)
 			})),
-		Updates: []declare.Update{declare.Modify(declare.Call((*cloudfront.Client).UpdateDistribution,
-			declare.Edit(configure), declare.Failed(uncertified)))},
+		Updates: []declare.Update{
+			declare.Modify(declare.Call((*cloudfront.Client).UpdateDistribution,
+				declare.Edit(configure), declare.Failed(uncertified))),
+			declare.By(setControl, "origin_access_control_id"),
+		},
 		DeleteBy: remove,
 	})
 }
@@ -174,6 +185,11 @@ func configure(ctx context.Context, s *declare.Step, in *cloudfront.UpdateDistri
 		changed.ViewerCertificate = nil // whose members go together
 		count(reflect.ValueOf(changed), true)
 		assign(config, changed)
+	}
+	if s.Changes("origins") {
+		if err := control(ctx, s, config.Origins); err != nil {
+			return err
+		}
 	}
 	if s.Changes("custom_ssl_certificate_id", "ssl_support_method", "minimum_protocol_version") {
 		config.ViewerCertificate = viewed(s, config.ViewerCertificate)

@@ -65,6 +65,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "tagging":
 		fmt.Fprint(w, `<Tags><Items/></Tags>`)
 		return
+	case path == "origin-access-control":
+		fmt.Fprint(w, `<OriginAccessControlList><Items><OriginAccessControlSummary><Id>E2</Id><Name>files</Name></OriginAccessControlSummary>`+
+			`<OriginAccessControlSummary><Id>E3</Id><Name>other</Name></OriginAccessControlSummary></Items></OriginAccessControlList>`)
+		return
 	case !strings.HasPrefix(path, "distribution/E1") || f.config == "":
 		refuse(http.StatusNotFound, "NoSuchDistribution")
 		return

@@ -22,6 +22,8 @@ var (
 	functions string
 	//go:embed sql/after.sql
 	after string
+	//go:embed sql/names.sql
+	names string
 	//go:embed sql/drop.sql
 	drop string
 )
@@ -29,8 +31,8 @@ var (
 // Module returns the module aws_cloudfront, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name: "aws_cloudfront", Version: 4, Doc: "Distributions of CloudFront, AWS's content delivery network.",
+		Name: "aws_cloudfront", Version: 5, Doc: "Distributions of CloudFront, AWS's content delivery network.",
 		Dependencies: []string{"aws_acm"}, Resources: []modules.Resource{newOriginAccessControl(c), newDistribution(c)},
-		Migrations: map[int]string{2: functions + after, 4: functions}, Drop: drop,
+		Migrations: map[int]string{2: functions + after, 5: functions + names}, Drop: drop,
 	}
 }

@@ -22,7 +22,7 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[cftypes.OriginAccessControlSummary]{
 		Name: "origin_access_control",
 		Doc: "How CloudFront signs its requests to origins, so that a bucket can be private and still be served. " +
-			"An origin of a distribution names one as OriginAccessControlId. AWS keeps one that a distribution uses.",
+			"A distribution names one as origin_access_control_id. AWS keeps one that a distribution uses.",
 		Service:    declare.Service(cloudfront.NewFromConfig),
 		PerAccount: true,
 		Columns: []declare.Column{
@@ -42,7 +42,7 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::CloudFront::OriginAccessControl", Since: 3},
 
-		List:   declare.Pages(cloudfront.NewListOriginAccessControlsPaginator, "OriginAccessControlList.Items"),
+		List:   controls(),
 		Get:    declare.Search(), // no call finds one by its name
 		Create: declare.Call((*cloudfront.Client).CreateOriginAccessControl, declare.Answer("OriginAccessControl")),
 		Updates: []declare.Update{declare.Replace(declare.Call((*cloudfront.Client).UpdateOriginAccessControl,
@@ -58,6 +58,11 @@ func newOriginAccessControl(c *aws.Clients) *declare.Resource {
 				return err
 			})),
 	})
+}
+
+// controls lists the origin access controls.
+func controls() *declare.Listing {
+	return declare.Pages(cloudfront.NewListOriginAccessControlsPaginator, "OriginAccessControlList.Items")
 }
 
 // version returns the version that a change of an origin access control is of.

@@ -88,6 +88,10 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			declare.Texts("availability_zones", "AvailabilityZones[].ZoneName",
 				"The availability zones of its subnets.").Computed().Unordered(),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Computed(),
+			declare.Texts("dns_names", "",
+				"Names of which an alias record is put into the account's hosted zones, as a row of resource_record_set "+
+					"(module aws_route53), when AWS tells dns_name: {www.example.com}. The rows stay when the load "+
+					"balancer goes. AWS does not know of it.").Unordered().EmptyIsNull().Local().Since(7),
 			tagged("load_balancer_arn"),
 		}),
 		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::LoadBalancer", Since: 4,

@@ -8,6 +8,7 @@
 package awselb
 
 import (
+	_ "embed"
 	"maps"
 	"slices"
 
@@ -27,15 +28,26 @@ const (
 	pageSize = 400
 )
 
+var (
+	//go:embed sql/functions.sql
+	functions string
+	//go:embed sql/after.sql
+	after string
+	//go:embed sql/drop.sql
+	drop string
+)
+
 // Module returns the module aws_elb, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:    "aws_elb",
-		Version: 6,
+		Version: 7,
 		Doc: "Elastic Load Balancing: application, network and gateway load balancers, their listeners and " +
 			"target groups.",
 		Dependencies: []string{"aws_acm", "aws_security_group", "aws_vpc"},
 		Resources:    []modules.Resource{newTargetGroup(c), newLoadBalancer(c), newSecurityGroups(c), newListener(c)},
+		Migrations:   map[int]string{7: functions + after},
+		Drop:         drop,
 	}
 }
 

@@ -158,7 +158,7 @@ func (r *Certificates) unuse(user string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	for key, by := range r.texts {
-		if strings.HasPrefix(key, "used ") && strings.HasSuffix(by, user) {
+		if strings.HasPrefix(key, "used ") && user != "" && strings.Contains(by, user) {
 			delete(r.texts, key)
 		}
 	}
@@ -183,6 +183,9 @@ func (r *Certificates) listener(c Call) faultproxy.Fault {
 		})
 	case "DeleteListener":
 		return learn(func(string) { r.unuse(c.Params.Get("ListenerArn")) })
+	case "DeleteLoadBalancer": // with its listeners
+		_, balancer, _ := strings.Cut(c.Params.Get("LoadBalancerArn"), ":loadbalancer/")
+		return learn(func(string) { r.unuse(":listener/" + balancer + "/") })
 	}
 	return faultproxy.Fault{}
 }

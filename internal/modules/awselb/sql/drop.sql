@@ -1,0 +1,1 @@
+DROP FUNCTION IF EXISTS iasql_internal.aws_elb_name();
