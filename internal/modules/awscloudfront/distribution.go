@@ -2,12 +2,9 @@ package awscloudfront
 
 import (
 	"context"
-	"errors"
 	"reflect"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/acm"
-	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	"github.com/aws/aws-sdk-go-v2/service/cloudfront"
 	cftypes "github.com/aws/aws-sdk-go-v2/service/cloudfront/types"
 
@@ -198,34 +195,8 @@ func configure(ctx context.Context, s *declare.Step, in *cloudfront.UpdateDistri
 	return nil
 }
 
-// uncertified tells a certificate that AWS has yet to issue, which is waited for, from one
-// that CloudFront cannot use: it has one code for both (page CreateDistribution,
-// InvalidViewerCertificate). One that has just been issued may not be known everywhere.
-func uncertified(ctx context.Context, s *declare.Step, err error) error {
-	var e *modules.Error
-	if !errors.As(err, &e) || e.Code != "InvalidViewerCertificate" || s.Want["custom_ssl_certificate_id"].IsNull() {
-		return err
-	}
-	certificate := s.Want["custom_ssl_certificate_id"].Ptr()
-	client, failed := declare.Client(ctx, s.Clients, modules.Scope{Account: s.Scope.Account, Region: certificateRegion},
-		acm.NewFromConfig)
-	if failed != nil {
-		return err
-	}
-	out, failed := client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate})
-	if failed != nil {
-		return err
-	}
-	switch out.Certificate.Status {
-	case acmtypes.CertificateStatusPendingValidation:
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Err: err,
-			Message: "waits until its certificate is issued, for which the records in the certificate's " +
-				"domain_validation_records have to be in the DNS"}
-	case acmtypes.CertificateStatusIssued:
-		return &modules.Error{Class: modules.NotFound, Code: e.Code, Err: err, Message: e.Message}
-	}
-	return err
-}
+// uncertified waits for a certificate that AWS has yet to issue.
+var uncertified = declare.Unissued("InvalidViewerCertificate", "custom_ssl_certificate_id", certificateRegion)
 
 // viewed returns how viewers are to use HTTPS. A change leaves alone what does not
 // change, such as a certificate of IAM's, which no column shows.

@@ -2,13 +2,9 @@ package awselb
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/acm"
-	acmtypes "github.com/aws/aws-sdk-go-v2/service/acm/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -127,38 +123,8 @@ func newListener(c *aws.Clients) *declare.Resource {
 	})
 }
 
-// uncertified tells a certificate that AWS has yet to issue, which is waited for, from one that a load balancer cannot
-// use: it has one code for both (page CreateListener, UnsupportedCertificate). One that has just been issued may not be
-// known everywhere.
-func uncertified(ctx context.Context, s *declare.Step, err error) error {
-	var e *modules.Error
-	certificate := s.Want["certificate_id"].Ptr()
-	if !errors.As(err, &e) || e.Code != "UnsupportedCertificate" || certificate == nil {
-		return err
-	}
-	client, failed := declare.Client(ctx, s.Clients, s.Scope, acm.NewFromConfig)
-	if failed != nil {
-		return err
-	}
-	out, failed := client.DescribeCertificate(ctx, &acm.DescribeCertificateInput{CertificateArn: certificate})
-	if failed != nil {
-		return err
-	}
-	switch out.Certificate.Status {
-	case acmtypes.CertificateStatusPendingValidation:
-		return &modules.Error{Class: modules.Dependency, Code: e.Code, Err: err,
-			Message: "waits until its certificate is issued, for which the records in the certificate's " +
-				"domain_validation_records have to be in the DNS"}
-	case acmtypes.CertificateStatusIssued:
-		if age := out.Certificate.IssuedAt; age != nil && time.Since(*age) < issuedLately {
-			return &modules.Error{Class: modules.NotFound, Code: e.Code, Err: err, Message: e.Message}
-		}
-	}
-	return err
-}
-
-// issuedLately is how long a certificate that has been issued may not be known to all of AWS.
-const issuedLately = 10 * time.Minute
+// uncertified waits for a certificate that AWS has yet to issue.
+var uncertified = declare.Unissued("UnsupportedCertificate", "certificate_id", "")
 
 const none = "None"
 
