@@ -67,18 +67,24 @@ func TestApplications(t *testing.T) {
 				w.AWS.CLI(t, "s3", "rm", "s3://"+logs, "--recursive") // AWS deletes no bucket that is not empty
 				w.PSQL(`DELETE FROM iasql_configurations`)
 			}
-			settles(t, w, "nothing to be left")
-			w.PSQL(`SELECT iasql_sync_now()`)
-			settles(t, w, "nothing to come back")
-			if kept := w.PSQL(kept); kept != "" {
-				t.Errorf("what was made and is still there: %s", kept)
-			}
-			if after := w.Admin(there); after != before {
-				t.Errorf("there was %s and is %s", before, after)
-			}
-			t.Logf("down in %s", time.Since(begun).Round(time.Second))
+			gone(t, w, before, begun)
 		})
 	}
+}
+
+// gone waits until nothing is left of what was taken down, and nothing comes back.
+func gone(t *testing.T, w *harness.World, before string, begun time.Time) {
+	t.Helper()
+	settles(t, w, "nothing to be left")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	settles(t, w, "nothing to come back")
+	if kept := w.PSQL(kept); kept != "" {
+		t.Errorf("what was made and is still there: %s", kept)
+	}
+	if after := w.Admin(there); after != before {
+		t.Errorf("there was %s and is %s", before, after)
+	}
+	t.Logf("down in %s", time.Since(begun).Round(time.Second))
 }
 
 // there tells how many records each table has, but for those of which AWS makes some by itself that stay: service-linked

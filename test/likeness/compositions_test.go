@@ -79,16 +79,7 @@ func TestCompositions(t *testing.T) {
 	}
 	begun = time.Now()
 	run(t, w, `BEGIN; DELETE FROM database; DELETE FROM web_service; DELETE FROM network; COMMIT; SELECT iasql_wait_for_all(300);`)
-	settles(t, w, "nothing to be left")
-	w.PSQL(`SELECT iasql_sync_now()`)
-	settles(t, w, "nothing to come back")
-	if kept := w.PSQL(kept); kept != "" {
-		t.Errorf("what was made and is still there: %s", kept)
-	}
-	if after := w.Admin(there); after != before {
-		t.Errorf("there was %s and is %s", before, after)
-	}
-	t.Logf("down in %s", time.Since(begun).Round(time.Second))
+	gone(t, w, before, begun)
 	if got := w.PSQL(`SELECT string_agg(module_name, ' ' ORDER BY module_name) FROM iasql_uninstall('network', 'database', 'web_service')`); strings.Count(got, " ") != 2 {
 		t.Errorf("uninstalled %s", got)
 	}
@@ -177,16 +168,7 @@ func TestCompositionsOfSites(t *testing.T) {
 	}
 	begun = time.Now()
 	run(t, w, `DELETE FROM static_site; SELECT iasql_wait_for_all(300);`)
-	settles(t, w, "nothing to be left")
-	w.PSQL(`SELECT iasql_sync_now()`)
-	settles(t, w, "nothing to come back")
-	if kept := w.PSQL(kept); kept != "" {
-		t.Errorf("what was made and is still there: %s", kept)
-	}
-	if after := w.Admin(there); after != before {
-		t.Errorf("there was %s and is %s", before, after)
-	}
-	t.Logf("down in %s", time.Since(begun).Round(time.Second))
+	gone(t, w, before, begun)
 	if got := w.PSQL(`SELECT module_name FROM iasql_uninstall('static_site')`); got != "static_site" {
 		t.Errorf("uninstalled %s", got)
 	}
