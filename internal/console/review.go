@@ -84,10 +84,18 @@ func (s *session) preview(ctx context.Context, batch int64) (p plan, err error) 
 	if err != nil {
 		return p, err
 	}
+	var difference string
+	var currency *string
+	var unknown int64
 	err = conn.QueryRow(ctx, `
-		SELECT coalesce(CASE WHEN iasql_internal.currency() IS NOT NULL THEN format('%s %s a month', to_char(coalesce(sum(c.difference), 0), 'SGFM999,999,999,990.00'), iasql_internal.currency()) END
-			|| CASE WHEN count(*) > count(c.difference) THEN format(', and what is not known of %s', count(*) - count(c.difference)) ELSE '' END, '')
-		FROM iasql_internal.preview_costs($1) c`, made).Scan(&p.price)
+		SELECT to_char(coalesce(sum(c.difference), 0), 'SGFM999,999,999,990.00'), iasql_internal.currency(), count(*) - count(c.difference)
+		FROM iasql_internal.preview_costs($1) c`, made).Scan(&difference, &currency, &unknown)
+	if currency != nil {
+		p.price = difference + " " + *currency + " a month"
+	}
+	if currency != nil && unknown > 0 {
+		p.price += ", and what is not known of " + grouped(unknown)
+	}
 	return p, err
 }
 

@@ -131,7 +131,8 @@ func Connections(accounts int) int {
 // ends; then Wait returns. It refuses a login that has more rights than an engine
 // should have (see [platform.CheckLogin]).
 func Start(ctx context.Context, options Options) (*Engine, error) {
-	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log, rescheduled: make(chan struct{}, 1)}
+	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log,
+		rescheduled: make(chan struct{}, 1)}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -230,9 +231,6 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 		return fmt.Errorf("start the job queue: %w", err)
 	}
 	go e.takeWaiting(ended)
-	if err := e.endCalls(ctx); err != nil {
-		return err
-	}
 	// What happened while no engine was there.
 	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
 		return err

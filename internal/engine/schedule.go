@@ -13,7 +13,8 @@ import (
 // database alone. Where pg_cron ticks, they look whether it is late.
 
 const (
-	// lookAtSchedule is how long an engine leaves the schedule alone at the most: somebody may have changed the database's clock.
+	// lookAtSchedule is how long an engine leaves the schedule alone at the most: somebody may have changed the
+	// database's clock.
 	lookAtSchedule = 15 * time.Second
 	// cronSlack is by which share of sync_interval pg_cron may be late.
 	cronSlack = 0.25
@@ -24,7 +25,8 @@ func (e *Engine) keepSchedule(ctx context.Context) {
 	for {
 		wait, err := e.tickIfDue(ctx)
 		if err != nil {
-			e.log.Debug("could not look whether full cycles are due", "error", err) // the presence says that the database is away
+			// That the database is away is said elsewhere (keepPresence).
+			e.log.Debug("could not look whether full cycles are due", "error", err)
 			wait = time.Second
 		}
 		select {
@@ -43,13 +45,12 @@ func (e *Engine) tickIfDue(ctx context.Context) (next time.Duration, err error) 
 		slack = cronSlack
 	}
 	var ticked bool
-	if err := e.pool.QueryRow(ctx, `SELECT ticked, next FROM iasql_internal.tick_if_due($1)`, slack).Scan(&ticked, &next); err != nil || !ticked {
+	err = e.pool.QueryRow(ctx, `SELECT ticked, next FROM iasql_internal.tick_if_due($1)`, slack).Scan(&ticked, &next)
+	if err != nil || !ticked || !cron {
 		return next, err
 	}
-	if !cron {
-		return next, nil
-	}
-	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says", e.cronFailure(ctx))
+	e.log.Warn("pg_cron is late; full cycles were queued in its stead, and its job written anew", "it says",
+		e.cronFailure(ctx))
 	return next, e.schedule(ctx, true)
 }
 

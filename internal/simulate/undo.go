@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -23,9 +22,8 @@ func (db *database) changesOf(batch int64) (order []decide.RecordRef, by map[dec
 			}
 		}
 	}
-	order = slices.SortedFunc(maps.Keys(by), func(a, b decide.RecordRef) int {
-		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.ID, b.ID))
-	})
+	order = slices.Collect(maps.Keys(by))
+	sortRefs(order)
 	return order, by
 }
 

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"iasql/internal/test/harness"
 )
@@ -55,10 +54,14 @@ func testChanges(t *testing.T, w *harness.World, base string) {
 	lands := func(what string, fields ...string) string {
 		t.Helper()
 		status, to := press(what, fields...)
-		for deadline := time.Now().Add(patience); strings.HasPrefix(to, "/task/") && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-			if link := regexp.MustCompile(`href="(/batches/\d+)"`).FindStringSubmatch(v.get(to)); link != nil {
-				to = link[1]
-			}
+		if strings.HasPrefix(to, "/task/") {
+			w.Eventually(patience, what+" leads to a batch", func() bool {
+				link := regexp.MustCompile(`href="(/batches/\d+)"`).FindStringSubmatch(v.get(to))
+				if link != nil {
+					to = link[1]
+				}
+				return link != nil
+			})
 		}
 		if status != http.StatusSeeOther || !strings.HasPrefix(to, "/batches/") {
 			t.Fatalf("%s leads to %d %s", what, status, to)
