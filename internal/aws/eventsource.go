@@ -10,6 +10,7 @@ import (
 // with AWS CloudTrail").
 var eventSources = map[string]string{
 	"apigatewayv2":             "apigateway",
+	"applicationautoscaling":   "autoscaling",
 	"cloudcontrol":             "cloudcontrolapi",
 	"cloudwatch":               "monitoring",
 	"cloudwatchlogs":           "logs",

@@ -16,6 +16,9 @@ var awsECSFargate = Module{
 		`INSERT INTO listener (load_balancer_id, protocol, port, target_group_id) SELECT b.id, 'HTTP', 8000 + t.id, t.id FROM load_balancer b, target_group t`,
 		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, name, t.id, 0, array[s.subnet_id]
 			FROM cluster c, task_definition t, subnet s, unnest('{home,other-home}'::text[]) name WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
+		`INSERT INTO service (cluster_id, name, task_definition_id, desired_count, subnets) SELECT c.id, name, t.id, 0, array[s.subnet_id]
+			FROM cluster c, task_definition t, subnet s, unnest('{sql,cli,adopted,tracked,other,apart,scaled}'::text[]) name WHERE c.cluster_name = 'home' AND t.family = 'app-1' AND s.default_for_az AND s.availability_zone = 'us-east-1a'`,
+		`INSERT INTO service_scaling_target (service_id, min_capacity, max_capacity) SELECT id, 0, 0 FROM service WHERE name IN ('scaled', 'other')`,
 		`INSERT INTO service_security_groups (service_id, security_group_id) SELECT s.id, g.id FROM service s, security_group g WHERE s.name LIKE '%home' AND g.group_name = 'base'`,
 		`INSERT INTO iam_role (role_name, assume_role_policy_document) SELECT name, '` + trust("ecs-tasks") +
 			`' FROM unnest('{task,execution}'::text[]) name`,
@@ -176,10 +179,79 @@ var awsECSFargate = Module{
 				}},
 			}},
 		},
+		{
+			Name: "service_scaling_target", ID: `SELECT resource_id FROM service WHERE name = '$n'`,
+			Find:   `service_id = (SELECT id FROM service WHERE resource_id = '$id')`,
+			Insert: `(service_id, min_capacity, max_capacity) SELECT id, 0, 0 FROM service WHERE resource_id = '$id'`,
+			See:    scalable + `describe-scalable-targets --service-namespace ecs --resource-ids $id --query ScalableTargets[].ResourceId`,
+			Create: run(register + `--min-capacity 0 --max-capacity 0`),
+			Delete: run(scalable + `deregister-scalable-target --service-namespace ecs --scalable-dimension ecs:service:DesiredCount --resource-id $id`),
+			Change: []Change{
+				scaled("max_capacity", `3`, "MaxCapacity", `3`, `--max-capacity 5`, `5`),
+				scaled("min_capacity", `1`, "MinCapacity", `1`, `--min-capacity 2`, `2`),
+				scaled("dynamic_scaling_in_suspended", `true`, "SuspendedState.DynamicScalingInSuspended", ``,
+					`--suspended-state DynamicScalingInSuspended=false,DynamicScalingOutSuspended=false,ScheduledScalingSuspended=false`, `false`),
+				scaled("dynamic_scaling_out_suspended", `true`, "SuspendedState.DynamicScalingOutSuspended", ``,
+					`--suspended-state DynamicScalingInSuspended=false,DynamicScalingOutSuspended=false,ScheduledScalingSuspended=false`, `false`),
+				scaled("scheduled_scaling_suspended", `true`, "SuspendedState.ScheduledScalingSuspended", ``,
+					`--suspended-state DynamicScalingInSuspended=false,DynamicScalingOutSuspended=false,ScheduledScalingSuspended=false`, `false`),
+			},
+			Replace: Replace{
+				Column: "service_id", SQL: `(SELECT id FROM service WHERE name = 'apart')`,
+				ID: `SELECT resource_id FROM service WHERE name = 'apart'`,
+			},
+		},
+		{
+			Name: "service_scaling_policy", Identity: "policy_name", ID: "policy-$n",
+			Insert: `(service_scaling_target_id, policy_name, target_tracking_scaling_policy_configuration) SELECT id, '$id', '` +
+				tracked("60") + `' FROM service_scaling_target WHERE resource_id = 'service/home/scaled'`,
+			See:    policies + `.PolicyName`,
+			Create: run(putPolicy + `--target-tracking-scaling-policy-configuration '` + tracked("60") + `'`),
+			Delete: run(scalable + `delete-scaling-policy ` + ofScaled + `--policy-name $id`),
+			Change: []Change{
+				{"target_tracking_scaling_policy_configuration", `'` + tracked("50") + `'`,
+					policies + `|[0].TargetTrackingScalingPolicyConfiguration.TargetValue`, `50`,
+					run(putPolicy + `--target-tracking-scaling-policy-configuration '` + tracked("70") + `'`),
+					`'` + tracked("70") + `'`},
+			},
+			Replace: Replace{Column: "policy_name", SQL: `'policy-other'`, ID: "policy-other"},
+			Apart: []Apart{{
+				Left: true,
+				Set: []Change{{
+					Column: "service_scaling_target_id",
+					SQL:    `(SELECT id FROM service_scaling_target WHERE resource_id = 'service/home/other')`,
+					See:    scalable + `describe-scaling-policies --service-namespace ecs --resource-id service/home/other --query ScalingPolicies[?PolicyName==\'$id\']|[0].ResourceId`,
+					Want:   `service/home/other`,
+				}},
+			}},
+			Skip: unkept("moto: PutScalingPolicy takes any configuration for that of the type that the policy had, and none for PredictiveScaling; TestScalingPolicyTypes has them",
+				"policy_type", "step_scaling_policy_configuration", "predictive_scaling_policy_configuration"),
+		},
 	},
 }
 
 const homeService = `ecs describe-services --cluster home --services home --query services[0].`
+
+const (
+	scalable  = `application-autoscaling `
+	register  = scalable + `register-scalable-target --service-namespace ecs --scalable-dimension ecs:service:DesiredCount --resource-id $id `
+	ofScaled  = `--service-namespace ecs --scalable-dimension ecs:service:DesiredCount --resource-id service/home/scaled `
+	putPolicy = scalable + `put-scaling-policy ` + ofScaled + `--policy-name $id --policy-type TargetTrackingScaling `
+	policies  = scalable + `describe-scaling-policies --service-namespace ecs --resource-id service/home/scaled --query ScalingPolicies[?PolicyName==\'$id\']`
+)
+
+// scaled is a setting of a scalable target.
+func scaled(column, sql, member, want, option, then string) Change {
+	return Change{
+		column, sql, scalable + `describe-scalable-targets --service-namespace ecs --resource-ids $id --query ScalableTargets[0].` + member, want,
+		run(register + option), then,
+	}
+}
+
+// tracked is the configuration of a policy that keeps processors this busy, in percent.
+func tracked(percent string) string {
+	return `{"TargetValue": ` + percent + `, "PredefinedMetricSpecification": {"PredefinedMetricType": "ECSServiceAverageCPUUtilization"}}`
+}
 
 const network = `--network-configuration awsvpcConfiguration={subnets=[$other_subnet],securityGroups=[$other_group],assignPublicIp=DISABLED}`
 

@@ -146,6 +146,128 @@ func TestSameVolumes(t *testing.T) {
 	}
 }
 
+// newScaledService makes a service that can be scaled, and returns how it is called there.
+func newScaledService(t *testing.T, clients *aws.Clients, scope modules.Scope) modules.Value {
+	t.Helper()
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, newCluster(clients), permit, scope,
+		modules.Row{"cluster_name": modules.Text("home")}, ""); err != nil {
+		t.Fatal(err)
+	}
+	task, err := awstest.Create(ctx, newTaskDefinition(clients), permit, scope, modules.Row{
+		"family": modules.Text("app"), "requires_compatibilities": modules.Strings([]string{"EC2"}),
+		"network_mode": modules.Text("bridge"), "cpu": modules.Int(256), "memory": modules.Int(512),
+		"container_definitions": document(t, `[{"name":"web","image":"nginx"}]`)}, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newService(clients, newSecurityGroups(clients))
+	made, err := awstest.Create(ctx, r, permit, scope, modules.Row{"cluster_id": modules.Text("home"),
+		"name": modules.Text("web"), "task_definition_id": task["task_definition_arn"], "desired_count": modules.Int(1),
+		"launch_type": modules.Text("EC2")}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := awstest.Get(ctx, r, scope, []modules.Row{made})
+	if err != nil || len(rows) != 1 || rows[0]["resource_id"] != modules.Text("service/home/web") {
+		t.Fatalf("got %v, %v", rows, err)
+	}
+	return rows[0]["resource_id"]
+}
+
+func TestScalingLifecycle(t *testing.T) {
+	t.Parallel()
+	clients, scope, number := awstest.Clients(t), awstest.Scope("us-west-2"), modules.Int[int]
+	target := modules.Row{"service_id": newScaledService(t, clients, scope), "min_capacity": number(1),
+		"max_capacity": number(4), "dynamic_scaling_in_suspended": modules.Bool(false),
+		"dynamic_scaling_out_suspended": modules.Bool(false), "scheduled_scaling_suspended": modules.Bool(false)}
+	awstest.Lifecycle(t, awstest.Case{Resource: newScalingTarget(clients), Scope: scope, Want: target,
+		Changes: map[string][]modules.Value{"min_capacity": {number(0), number(2)}, "max_capacity": {number(5)}}})
+
+	ctx, permit := t.Context(), awstest.Permit()
+	if _, err := awstest.Create(ctx, newScalingTarget(clients), permit, scope, target, ""); err != nil {
+		t.Fatal(err)
+	}
+	tracking := func(at string) modules.Value {
+		return document(t, `{"TargetValue":`+at+
+			`,"PredefinedMetricSpecification":{"PredefinedMetricType":"ECSServiceAverageCPUUtilization"}}`)
+	}
+	awstest.Lifecycle(t, awstest.Case{Resource: newScalingPolicy(clients), Scope: scope, Want: modules.Row{
+		"service_scaling_target_id": target["service_id"], "policy_name": modules.Text("cpu"),
+		"policy_type": modules.Text("TargetTrackingScaling"), "target_tracking_scaling_policy_configuration": tracking("60")},
+		Changes: map[string][]modules.Value{"target_tracking_scaling_policy_configuration": {tracking("70")}},
+		// TestScalingPolicyTypes
+		Elsewhere: []string{"policy_type", "step_scaling_policy_configuration", "predictive_scaling_policy_configuration"}})
+}
+
+// A policy becomes one of another type by one call. moto takes a configuration for that of the type it had.
+func TestScalingPolicyTypes(t *testing.T) {
+	t.Parallel()
+	var sent awstest.Input
+	r := newScalingPolicy(awstest.FakeJSON(t, map[string]func(awstest.Input) (any, error){
+		"PutScalingPolicy": func(in awstest.Input) (any, error) {
+			sent = in
+			if in.Text("ResourceId") == "service/home/none" {
+				return nil, awstest.Fault{Code: "ObjectNotFoundException", Message: "No scalable target registered"}
+			}
+			return map[string]any{"PolicyARN": "arn", "Alarms": []any{}}, nil
+		},
+	}))
+	have := modules.Row{"service_scaling_target_id": modules.Text("service/home/web"), "policy_name": modules.Text("cpu"),
+		"policy_type": modules.Text("TargetTrackingScaling"),
+		"target_tracking_scaling_policy_configuration": document(t, `{"TargetValue":60}`)}
+	want := have.Clone()
+	want["policy_type"], want["target_tracking_scaling_policy_configuration"] = modules.Text("StepScaling"), modules.Null
+	want["step_scaling_policy_configuration"] = document(t,
+		`{"AdjustmentType":"ChangeInCapacity","StepAdjustments":[{"MetricIntervalLowerBound":0,"ScalingAdjustment":1}]}`)
+	ctx, permit, scope := t.Context(), awstest.Permit(), awstest.Scope("us-west-2")
+	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"policy_type",
+		"target_tracking_scaling_policy_configuration", "step_scaling_policy_configuration"}); err != nil {
+		t.Fatal(err)
+	}
+	if sent.Text("PolicyType") != "StepScaling" || sent["StepScalingPolicyConfiguration"] == nil ||
+		sent["TargetTrackingScalingPolicyConfiguration"] != nil || sent.Text("ServiceNamespace") != "ecs" {
+		t.Errorf("sent %v", sent)
+	}
+	want["policy_type"], want["step_scaling_policy_configuration"] = modules.Text("PredictiveScaling"), modules.Null
+	want["predictive_scaling_policy_configuration"] = document(t, `{"Mode":"ForecastOnly","MetricSpecifications":[
+		{"TargetValue":60,"PredefinedMetricPairSpecification":{"PredefinedMetricType":"ECSServiceCPUUtilization"}}]}`)
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); err != nil ||
+		sent["PredictiveScalingPolicyConfiguration"] == nil {
+		t.Errorf("sent %v (%v)", sent, err)
+	}
+	// Its target is made in the same transaction, and not to be seen yet.
+	want["service_scaling_target_id"] = modules.Text("service/home/none")
+	if _, err := awstest.Create(ctx, r, permit, scope, want, ""); modules.ClassOf(err) != modules.Dependency {
+		t.Errorf("a policy without a target: %v, want class %s", err, modules.Dependency)
+	}
+}
+
+// What AWS takes for what is left out is no difference.
+func TestSameScaling(t *testing.T) {
+	t.Parallel()
+	table := newScalingPolicy(awstest.Clients(t)).Table()
+	for column, c := range map[string][3]string{
+		"target_tracking_scaling_policy_configuration": {`{"TargetValue":60}`,
+			`{"TargetValue":60,"DisableScaleIn":false,"ScaleInCooldown":300,"ScaleOutCooldown":300}`,
+			`{"TargetValue":60,"DisableScaleIn":true}`},
+		"step_scaling_policy_configuration": {`{"AdjustmentType":"ChangeInCapacity"}`,
+			`{"AdjustmentType":"ChangeInCapacity","MetricAggregationType":"Average","Cooldown":300}`,
+			`{"AdjustmentType":"ChangeInCapacity","MetricAggregationType":"Maximum"}`},
+		"predictive_scaling_policy_configuration": {`{"MetricSpecifications":[{"TargetValue":60}]}`,
+			`{"MetricSpecifications":[{"TargetValue":60}],"Mode":"ForecastOnly","MaxCapacityBreachBehavior":"HonorMaxCapacity"}`,
+			`{"MetricSpecifications":[{"TargetValue":60}],"Mode":"ForecastAndScale"}`},
+	} {
+		same := func(i int) bool { return table.Column(column).Same(document(t, c[0]), document(t, c[i])) }
+		if !same(1) {
+			t.Errorf("%s: what AWS fills in is a difference", column)
+		}
+		if same(2) {
+			t.Errorf("%s: %s is no difference from %s", column, c[2], c[0])
+		}
+	}
+}
+
 func TestServiceLifecycle(t *testing.T) {
 	t.Parallel()
 	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")

@@ -26,11 +26,12 @@ func Module(c *aws.Clients) *modules.Module {
 	groups := newSecurityGroups(c)
 	return &modules.Module{
 		Name:         "aws_ecs_fargate",
-		Version:      6,
-		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS).",
+		Version:      7,
+		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS), and what scales services.",
 		Dependencies: []string{"aws_elb", "aws_iam"},
-		Resources:    []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c, groups), groups},
-		Functions:    []*modules.Function{runTask(c), deployService(c)},
-		Migrations:   map[int]string{1: after},
+		Resources: []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c, groups), groups,
+			newScalingTarget(c), newScalingPolicy(c)},
+		Functions:  []*modules.Function{runTask(c), deployService(c)},
+		Migrations: map[int]string{1: after},
 	}
 }

@@ -68,6 +68,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 					"\"Role\" on the page CreateService.").
 				In("Role").CreateOnly().OptionalComputed().Same(declare.SameKey).As(ownRole).Since(5),
 			declare.ARN("arn", "ServiceArn"),
+			declare.Text("resource_id", "",
+				"How Application Auto Scaling calls it: service/, its cluster's name, / and its own.").Computed().Since(7),
 			declare.Text("status", "Status", "ACTIVE, or DRAINING while its last tasks stop.").Computed(),
 			declare.Integer("running_count", "RunningCount", "How many of its tasks are running.").Computed(),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
@@ -107,8 +109,9 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			"target_group_id IS NULL OR num_nonnulls(container_name, container_port) = 2",
 			"load_balancers IS NULL OR num_nonnulls(target_group_id, container_name, container_port) = 0",
 		},
-		// by which its security groups name it
-		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}},
+		// by which its security groups and what scales it name it
+		Uniques: [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"},
+			{modules.ColumnAccount, modules.ColumnRegion, "resource_id"}},
 		DestroyBeforeCreate: true,
 
 		Kind: "service/",
@@ -125,7 +128,7 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Checked(func(out *ecs.DescribeServicesOutput) error { return unlessMissing(out.Failures) })),
 			"Services", "name", mostServices, "Services").Each("cluster_id"),
 		Gone: func(s *ecstypes.Service) bool { return awssdk.ToString(s.Status) == inactive },
-		Row:  reachedThrough,
+		Row:  derived,
 		Create: declare.Call((*ecs.Client).CreateService, declare.Failed(refused), declare.Answer("Service"),
 			declare.Edit(func(_ context.Context, s *declare.Step, in *ecs.CreateServiceInput) (err error) {
 				in.NetworkConfiguration = network(s.Want, nil)
@@ -135,6 +138,13 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				in.LoadBalancers, err = balancers(s.Want)
 				return err
 			})),
+		CreateBy: func(ctx context.Context, s *declare.Step) (modules.Row, error) {
+			made, err := s.Create(ctx)
+			if err == nil {
+				made["resource_id"] = modules.Text(resourceOf(s.Want["cluster_id"].String(), s.Want["name"].String()))
+			}
+			return made, err
+		},
 		Updates: []declare.Update{declare.Modify(declare.Call((*ecs.Client).UpdateService, declare.Failed(refused),
 			declare.Edit(func(ctx context.Context, s *declare.Step, in *ecs.UpdateServiceInput) error {
 				in.NetworkConfiguration = nil
@@ -179,8 +189,10 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 	return r
 }
 
-// reachedThrough reads what a service is reached through.
-func reachedThrough(_ context.Context, _ *declare.Step, s *ecstypes.Service, row modules.Row) (err error) {
+// derived reads what a service is reached through, and how Application Auto Scaling calls it.
+func derived(_ context.Context, _ *declare.Step, s *ecstypes.Service, row modules.Row) (err error) {
+	_, cluster, _ := strings.Cut(awssdk.ToString(s.ClusterArn), "/")
+	row["resource_id"] = modules.Text(resourceOf(cluster, awssdk.ToString(s.ServiceName)))
 	for _, column := range reached {
 		row[column] = modules.Null
 	}

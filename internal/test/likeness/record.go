@@ -53,7 +53,8 @@ func reads(operation string) bool { return aws.IsRead(operation) }
 // record makes the record of a call.
 func (t *Trail) record(c faultproxy.Call, a faultproxy.Answer, operation string, request any, at time.Time) record {
 	who := t.caller(c)
-	source, region := c.Service+".amazonaws.com", c.Region
+	// A signature names the service as its permissions do.
+	source, region := aws.ActionSource(c.Service), c.Region
 	if slices.Contains(worldwide, c.Service) {
 		region = "us-east-1"
 	}
