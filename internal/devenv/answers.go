@@ -47,6 +47,7 @@ func CorrectTimes(answer *http.Response) error {
 // absent is what AWS answers of an object that has nothing of the kind, where moto has neither the kind nor the
 // operation, and would make of it that the object cannot be read.
 var absent = map[string]string{
+	"AnyScaleFrontendService.ListTagsForResource":           `{"Tags": {}}`, // Application Auto Scaling
 	"CodePipeline_20150709.GetPipelineState":                `{"stageStates": []}`,
 	"DynamoDB_20120810.DescribeContributorInsights":         `{"ContributorInsightsStatus": "DISABLED"}`,
 	"DynamoDB_20120810.DescribeKinesisStreamingDestination": `{"KinesisDataStreamDestinations": []}`,

@@ -31,8 +31,8 @@ func TestCompositions(t *testing.T) {
 		BEGIN;
 		INSERT INTO network (region, name, cidr_block, nat, endpoints)
 		VALUES ('us-east-1', 'shop', '10.60.0.0/16', 'one', '{s3}'), ('eu-west-1', 'shop', '10.61.0.0/16', 'each', '{}');
-		INSERT INTO web_service (region, name, domain, image, port, public_subnets, task_subnets, environment, tags)
-		SELECT n.region, 'web', CASE n.region WHEN 'eu-west-1' THEN 'www.shop.test' END, 'nginx:1', 80, array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'public_subnet'),
+		INSERT INTO web_service (region, name, domain, max_number, target_memory, image, port, public_subnets, task_subnets, environment, tags)
+		SELECT n.region, 'web', CASE n.region WHEN 'eu-west-1' THEN 'www.shop.test' END, CASE n.region WHEN 'us-east-1' THEN 6 END, 80, 'nginx:1', 80, array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'public_subnet'),
 			array_agg(p.record_id ORDER BY p.key) FILTER (WHERE p.part = 'private_subnet'), '{"LEVEL": "info"}', '{"of": "shop"}'
 		FROM network n JOIN iasql_parts p ON p.composition = 'network' AND p.instance = n.id GROUP BY n.region;
 		INSERT INTO database (region, name, subnets, clients, final_snapshot, multi_az)
@@ -59,6 +59,23 @@ func TestCompositions(t *testing.T) {
 	if got := w.PSQL(listeners); got != "eu-west-1 80 redirect f, eu-west-1 443 forward t, us-east-1 80 forward f" {
 		t.Errorf("the listeners are %s", got)
 	}
+	// What scales the service has the say over how many tasks there are.
+	scaled := func(want string) {
+		t.Helper()
+		if got := w.PSQL(`SELECT string_agg(concat_ws(' ', s.region, s.desired_count, t.min_capacity, t.max_capacity,
+				(SELECT string_agg(concat_ws(' ', p.policy_name, p.target_tracking_scaling_policy_configuration ->> 'TargetValue'), ' ' ORDER BY p.policy_name)
+				 FROM service_scaling_policy p WHERE p.service_scaling_target_id = t.id)), ', ' ORDER BY s.region)
+			FROM service s LEFT JOIN service_scaling_target t ON t.service_id = s.id`); got != want {
+			t.Errorf("scaled are %s, want %s", got, want)
+		}
+		if got := w.PSQL(`SELECT string_agg(concat_ws(' ', composition, part, key, edited), ', ') FROM iasql_parts WHERE edited <> '{}'`); got != "" {
+			t.Errorf("edited by nobody: %s", got)
+		}
+	}
+	scaled("eu-west-1 2, us-east-1 2 2 6 web-cpu 60 web-memory 80")
+	w.CLI("--region", "us-east-1", "ecs", "update-service", "--cluster", "web", "--service", "web", "--desired-count", "4")
+	w.PSQL(`SELECT iasql_sync_now()`)
+	scaled("eu-west-1 2, us-east-1 4 2 6 web-cpu 60 web-memory 80")
 	run(t, w, `
 		UPDATE web_service SET domain = 'www2.shop.test' WHERE region = 'eu-west-1';
 		UPDATE web_service SET image = 'nginx:2', number = 1;
@@ -71,6 +88,10 @@ func TestCompositions(t *testing.T) {
 		"eu-west-1 30 1 nginx:2, us-east-1 20 1 nginx:2" {
 		t.Errorf("after the changes there is %s", got)
 	}
+	scaled("eu-west-1 1, us-east-1 4 1 6 web-cpu 60 web-memory 80")
+	run(t, w, `UPDATE web_service SET max_number = CASE WHEN region = 'eu-west-1' THEN 3 END, target_cpu = 50, target_memory = NULL; SELECT iasql_wait_for_all(300);`)
+	settles(t, w, "others to scale")
+	scaled("eu-west-1 1 1 3 web-cpu 50, us-east-1 1")
 	if got := w.PSQL(names); got != "A www2.shop.test. eu-west-1" {
 		t.Errorf("the names are then %s", got)
 	}

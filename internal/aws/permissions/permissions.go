@@ -151,6 +151,7 @@ func sidOf(module string) string {
 // package has a name.
 var prefixes = map[string]string{
 	"apigatewayv2":             "apigateway",
+	"applicationautoscaling":   "application-autoscaling",
 	"cloudcontrol":             "cloudformation",
 	"cloudwatchlogs":           "logs",
 	"ecrpublic":                "ecr-public",
@@ -239,10 +240,16 @@ var renamed = map[string][]string{
 // service-linked role (Service Authorization Reference, column "Dependent
 // actions"; IAM User Guide, "Grant a user permissions to pass a role").
 var besides = map[string][]string{
-	"acm:ImportCertificate":    {"acm:AddTagsToCertificate"},
-	"acm:RequestCertificate":   {"acm:AddTagsToCertificate"},
-	"appsync:CreateGraphqlApi": {"appsync:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
-	"appsync:UpdateGraphqlApi": {"iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"acm:ImportCertificate":  {"acm:AddTagsToCertificate"},
+	"acm:RequestCertificate": {"acm:AddTagsToCertificate"},
+	// Application Auto Scaling User Guide, "Permissions for working with resources of other services".
+	"applicationautoscaling:PutScalingPolicy": {"cloudwatch:DescribeAlarms", "cloudwatch:PutMetricAlarm"},
+	"applicationautoscaling:RegisterScalableTarget": {"ecs:DescribeServices", "ecs:UpdateService",
+		"iam:CreateServiceLinkedRole"},
+	"applicationautoscaling:DeleteScalingPolicy":      {"cloudwatch:DeleteAlarms"},
+	"applicationautoscaling:DeregisterScalableTarget": {"cloudwatch:DeleteAlarms"},
+	"appsync:CreateGraphqlApi":                        {"appsync:TagResource", "iam:CreateServiceLinkedRole", "iam:PassRole"},
+	"appsync:UpdateGraphqlApi":                        {"iam:CreateServiceLinkedRole", "iam:PassRole"},
 	"autoscaling:CreateAutoScalingGroup": {"autoscaling:CreateOrUpdateTags", "ec2:RunInstances",
 		"iam:CreateServiceLinkedRole", "iam:PassRole"},
 	"autoscaling:PutLifecycleHook":          {"iam:PassRole"},

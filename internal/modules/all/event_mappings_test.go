@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/acm"
 	"github.com/aws/aws-sdk-go-v2/service/apigatewayv2"
+	"github.com/aws/aws-sdk-go-v2/service/applicationautoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/appsync"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/cloudfront"
@@ -57,7 +58,7 @@ var clients = []reflect.Type{
 	reflect.TypeFor[cloudwatchlogs.Client](), reflect.TypeFor[codebuild.Client](),
 	reflect.TypeFor[codedeploy.Client](), reflect.TypeFor[codepipeline.Client](), reflect.TypeFor[dynamodb.Client](),
 	reflect.TypeFor[ec2.Client](),
-	reflect.TypeFor[ecr.Client](), reflect.TypeFor[ecrpublic.Client](), reflect.TypeFor[ecs.Client](),
+	reflect.TypeFor[applicationautoscaling.Client](), reflect.TypeFor[ecr.Client](), reflect.TypeFor[ecrpublic.Client](), reflect.TypeFor[ecs.Client](),
 	reflect.TypeFor[efs.Client](), reflect.TypeFor[eks.Client](),
 	reflect.TypeFor[elasticache.Client](), reflect.TypeFor[elasticloadbalancingv2.Client](),
 	reflect.TypeFor[eventbridge.Client](), reflect.TypeFor[iam.Client](),
@@ -105,12 +106,13 @@ var elsewhere = map[string]string{
 
 // Every call that a table names exists, and a table that anybody can change names one.
 func TestEventMappingsExist(t *testing.T) {
-	known := map[string]reflect.Type{}
+	known := map[string][]reflect.Type{} // CloudTrail has one name for Auto Scaling and Application Auto Scaling
 	for _, client := range clients {
 		source := aws.EventSource(client.PkgPath())
 		pointer := reflect.PointerTo(client)
 		for i := range pointer.NumMethod() {
-			known[source+":"+pointer.Method(i).Name] = pointer.Method(i).Type
+			call := source + ":" + pointer.Method(i).Name
+			known[call] = append(known[call], pointer.Method(i).Type)
 		}
 	}
 	used := map[string]bool{}
@@ -122,14 +124,14 @@ func TestEventMappingsExist(t *testing.T) {
 			}
 			for _, mapping := range table.EventMappings {
 				call := mapping.Source + ":" + mapping.Name
-				operation := known[call]
-				if _, excused := beyond[call]; excused && operation == nil {
+				operations := known[call]
+				if _, excused := beyond[call]; excused && operations == nil {
 					used[call] = true
-				} else if operation == nil {
+				} else if operations == nil {
 					t.Errorf("table %s: there is no call %s", table.Name, call)
 				}
 				if tags := ofTags.MatchString(mapping.Name); mapping.Portion != modules.Everything &&
-					(tags != (mapping.Portion == modules.JustTags) || !tags && operation != nil && takesTags(operation)) {
+					(tags != (mapping.Portion == modules.JustTags) || !tags && slices.ContainsFunc(operations, takesTags)) {
 					t.Errorf("table %s: %s changes more than %q", table.Name, call, mapping.Portion)
 				}
 				paths := mapping.At
@@ -137,7 +139,8 @@ func TestEventMappingsExist(t *testing.T) {
 					paths = identityPaths(mapping)
 				}
 				for _, path := range paths {
-					if operation != nil && !leads(operation, path) {
+					leads := func(operation reflect.Type) bool { return leads(operation, path) }
+					if operations != nil && !slices.ContainsFunc(operations, leads) {
 						t.Errorf("table %s: %s has no %s", table.Name, call, path)
 					}
 				}

@@ -62,9 +62,7 @@ func newScalingTarget(c *aws.Clients) *declare.Resource {
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "resource_id"}},
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(applicationautoscaling.NewDescribeScalableTargetsPaginator, "ScalableTargets",
-			declare.With(&applicationautoscaling.DescribeScalableTargetsInput{ServiceNamespace: ofServices,
-				ScalableDimension: desiredCount, MaxResults: awssdk.Int32(maxTargets)})),
+		List: scalableTargets(),
 		Get: declare.Batch(declare.Call((*applicationautoscaling.Client).DescribeScalableTargets,
 			declare.With(&applicationautoscaling.DescribeScalableTargetsInput{ServiceNamespace: ofServices,
 				ScalableDimension: desiredCount})), "ResourceIds", "service_id", maxTargets, "ScalableTargets"),
@@ -129,9 +127,7 @@ func newScalingPolicy(c *aws.Clients) *declare.Resource {
 		},
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(applicationautoscaling.NewDescribeScalingPoliciesPaginator, "ScalingPolicies",
-			declare.With(&applicationautoscaling.DescribeScalingPoliciesInput{ServiceNamespace: ofServices,
-				ScalableDimension: desiredCount, MaxResults: awssdk.Int32(maxPolicies)})),
+		List: declare.ListBy(listScalingPolicies),
 		Get: declare.Batch(declare.Call((*applicationautoscaling.Client).DescribeScalingPolicies,
 			declare.With(&applicationautoscaling.DescribeScalingPoliciesInput{ServiceNamespace: ofServices,
 				ScalableDimension: desiredCount})), "PolicyNames", "policy_name", maxPolicies, "ScalingPolicies").
@@ -142,6 +138,24 @@ func newScalingPolicy(c *aws.Clients) *declare.Resource {
 			declare.With(&applicationautoscaling.DeleteScalingPolicyInput{ServiceNamespace: ofServices,
 				ScalableDimension: desiredCount})),
 	})
+}
+
+// scalableTargets lists the targets of a region.
+func scalableTargets() *declare.Listing {
+	return declare.Pages(applicationautoscaling.NewDescribeScalableTargetsPaginator, "ScalableTargets",
+		declare.With(&applicationautoscaling.DescribeScalableTargetsInput{ServiceNamespace: ofServices,
+			ScalableDimension: desiredCount, MaxResults: awssdk.Int32(maxTargets)}))
+}
+
+// listScalingPolicies lists the policies of a region, and asks for them only where there is a target, which the
+// cycle has listed anyway.
+func listScalingPolicies(ctx context.Context, s *declare.Step, page func([]scaling.ScalingPolicy) error) error {
+	if targets, err := declare.All[scaling.ScalableTarget](ctx, s, scalableTargets()); err != nil || len(targets) == 0 {
+		return err
+	}
+	return declare.Walk(ctx, s, declare.Pages(applicationautoscaling.NewDescribeScalingPoliciesPaginator,
+		"ScalingPolicies", declare.With(&applicationautoscaling.DescribeScalingPoliciesInput{
+			ServiceNamespace: ofServices, ScalableDimension: desiredCount, MaxResults: awssdk.Int32(maxPolicies)})), page)
 }
 
 // resourceOf returns how Application Auto Scaling calls a service (page RegisterScalableTarget).

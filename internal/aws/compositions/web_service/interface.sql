@@ -8,6 +8,9 @@ CREATE TABLE public.web_service (
     cpu             integer NOT NULL DEFAULT 256,
     memory          integer NOT NULL DEFAULT 512,
     number          integer NOT NULL DEFAULT 2 CHECK (number >= 0),
+    max_number      integer,
+    target_cpu      integer DEFAULT 60 CHECK (target_cpu BETWEEN 1 AND 100),
+    target_memory   integer CHECK (target_memory BETWEEN 1 AND 100),
     environment     jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(environment) = 'object'),
     health_path     text NOT NULL DEFAULT '/' CHECK (health_path LIKE '/%'),
     public_subnets  bigint[] NOT NULL CHECK (cardinality(public_subnets) >= 2),
@@ -18,6 +21,8 @@ CREATE TABLE public.web_service (
     log_days        integer NOT NULL DEFAULT 30,
     alarm_actions   text[] NOT NULL DEFAULT '{}' CHECK (cardinality(alarm_actions) <= 5),
     tags            jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(tags) = 'object'),
+    CHECK (max_number >= number),
+    CHECK (max_number IS NULL OR num_nonnulls(target_cpu, target_memory) > 0),
     CHECK (domain IS NOT NULL OR further_domains = '{}'),
     UNIQUE (account, region, name)
 );
@@ -28,7 +33,10 @@ COMMENT ON COLUMN public.web_service.image IS 'The container image, such as ngin
 COMMENT ON COLUMN public.web_service.port IS 'The port that the container listens on, for HTTP.';
 COMMENT ON COLUMN public.web_service.cpu IS 'How many units of processor a task has, 1024 of which are one.';
 COMMENT ON COLUMN public.web_service.memory IS 'How many MiB of memory a task has.';
-COMMENT ON COLUMN public.web_service.number IS 'How many tasks run.';
+COMMENT ON COLUMN public.web_service.number IS 'How many tasks run: at least, if there is a max_number.';
+COMMENT ON COLUMN public.web_service.max_number IS 'How many tasks run at most: as many as it takes to keep processors and memory at what target_cpu and target_memory say. NULL: always number.';
+COMMENT ON COLUMN public.web_service.target_cpu IS 'At which use of its tasks'' processors it is kept, in percent, if there is a max_number. NULL: processors do not count.';
+COMMENT ON COLUMN public.web_service.target_memory IS 'At which use of its tasks'' memory it is kept, in percent, if there is a max_number. NULL: memory does not count.';
 COMMENT ON COLUMN public.web_service.environment IS 'The variables that the container gets: {"LEVEL": "info"}. Anybody who may read the row may read them.';
 COMMENT ON COLUMN public.web_service.health_path IS 'What is asked for to see whether a task is healthy.';
 COMMENT ON COLUMN public.web_service.public_subnets IS 'The ids of the records of subnet that the load balancer is in: public ones, in two availability zones at least.';
