@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"iasql/internal/aws/cfn"
 	"iasql/internal/aws/tfstate"
 )
 
@@ -185,6 +186,9 @@ func (c *batchCmd) modulesOfTables(ctx context.Context) (map[string]string, erro
 		for _, resource := range module.Resources {
 			modules[resource.Table().Name] = module.Name
 		}
+	}
+	for _, known := range cfn.Known() { // a type of AWS is a module of its own
+		modules[known.Name] = known.Name
 	}
 	rows, err := c.conn.Query(ctx, `SELECT "table" FROM public.iasql_tables`)
 	if err != nil {
