@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -161,30 +160,34 @@ func loadMissing(ctx context.Context, tx pgx.Tx, questions []question) (map[stri
 }
 
 func (v *visit) questionsCard(p *sqlPage) g.Node {
-	questions := slices.Clone(v.questions)
-	slices.SortStableFunc(questions, func(a, b question) int { // what can be asked first
-		return cmp.Compare(len(p.missing[a.name]), len(p.missing[b.name]))
-	})
-	return section("Questions", h.Ul(h.Class("plain questions"), g.Map(questions, func(q question) g.Node {
-		missing := p.missing[q.name]
-		about := h.Span(h.Class("message muted small"), g.Text(q.about))
-		if len(missing) > 0 {
-			return h.Li(h.Span(h.Class("muted"), g.Text(q.title)), about, h.Span(h.Class("message small"), g.Text("Install "),
+	var ready, later []g.Node
+	for _, q := range v.questions {
+		if missing := p.missing[q.name]; len(missing) > 0 {
+			later = append(later, h.Li(h.Span(h.Class("muted"), g.Text(q.title)), h.Span(h.Class("message small"), g.Text("Install "),
 				g.Map(missing, func(module string) g.Node {
 					return h.Span(h.A(h.Href("/modules#"+module), h.Code(g.Text(module))), g.Text(" "))
-				}), g.Text("to ask this.")))
+				}), g.Text("to ask this."))))
+			continue
 		}
-		asked := p.asked
-		if p.ask == nil || p.ask.name != q.name {
-			asked = q.values(nil)
-		}
-		return h.Li(h.A(h.Href(to("/sql", "ask", q.name)), g.Attr("title", "Shows the statement"), g.Text(q.title)),
-			h.Form(h.Method("post"), h.Action("/sql"), h.Class("inline"),
-				h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
-				h.Input(h.Type("hidden"), h.Name("ask"), h.Value(q.name)),
-				g.Map(q.asks, func(a ask) g.Node {
-					return h.Label(g.Text(a.name+" "), h.Input(h.Type("text"), h.Name("ask_"+a.name), h.Value(asked[a.name]), g.Attr("size", "8"), h.MaxLength("200")))
-				}),
-				h.Button(h.Type("submit"), g.Attr("aria-label", "Ask: "+q.title), g.Text("Ask"))), about)
-	})))
+		ready = append(ready, v.questionLine(p, q))
+	}
+	return section("Questions", h.Ul(h.Class("plain questions"), g.Group(ready)),
+		g.If(len(later) > 0, h.Details(h.Summary(g.Text(grouped(int64(len(later)))+" more are about modules that are not installed")),
+			h.Ul(h.Class("plain questions"), g.Group(later)))))
+}
+
+func (v *visit) questionLine(p *sqlPage, q question) g.Node {
+	asked := p.asked
+	if p.ask == nil || p.ask.name != q.name {
+		asked = q.values(nil)
+	}
+	return h.Li(h.A(h.Href(to("/sql", "ask", q.name)), g.Attr("title", "Shows the statement"), g.Text(q.title)),
+		h.Form(h.Method("post"), h.Action("/sql"), h.Class("inline"),
+			h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
+			h.Input(h.Type("hidden"), h.Name("ask"), h.Value(q.name)),
+			g.Map(q.asks, func(a ask) g.Node {
+				return h.Label(g.Text(a.name+" "), h.Input(h.Type("text"), h.Name("ask_"+a.name), h.Value(asked[a.name]), h.MaxLength("200")))
+			}),
+			h.Button(h.Type("submit"), g.Attr("aria-label", "Ask: "+q.title), g.Text("Ask"))),
+		h.Span(h.Class("message muted small"), g.Text(q.about)))
 }

@@ -328,7 +328,7 @@ func (s *sqlResult) table() g.Node {
 	return h.Div(h.Class("scroll result"), g.Attr("tabindex", "0"), h.Role("region"), g.Attr("aria-label", "Result"), h.Table(
 		h.THead(h.Tr(g.Map(s.columns, func(c sqlColumn) g.Node {
 			return h.Th(h.Scope("col"), g.If(slices.Contains(rightAligned, c.kind), h.Class("num")), g.Text(c.name),
-				g.If(c.typeName != "", h.Span(h.Class("type"), g.Text(" "+c.typeName))))
+				g.If(c.typeName != "", g.Attr("data-type", c.typeName)))
 		}))),
 		h.TBody(g.Map(s.rows, func(row []sqlCell) g.Node {
 			cells := make([]g.Node, len(row))
