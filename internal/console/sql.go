@@ -150,7 +150,7 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 // batchChoice says where what is written goes.
 func (v *visit) batchChoice(p *sqlPage) g.Node {
 	if len(p.batches) == 0 {
-		return h.Span(h.Class("muted small"), g.Text("(in a transaction; what it changes is pushed when it ends)"))
+		return h.Span(h.Class("muted small"), g.Text("(pushed when it commits)"))
 	}
 	chosen := p.batches[0].id
 	if p.run != nil && p.run.mode == modeWrite {
@@ -160,7 +160,7 @@ func (v *visit) batchChoice(p *sqlPage) g.Node {
 		g.Map(p.batches, func(b batchInfo) g.Node {
 			return h.Option(h.Value(number(b.id)), g.If(b.id == chosen, h.Selected()), g.Text("your "+strings.ToLower(b.title()[:1])+b.title()[1:]))
 		}),
-		h.Option(h.Value("0"), g.If(chosen == 0, h.Selected()), g.Text("no batch: pushed when it ends"))))
+		h.Option(h.Value("0"), g.If(chosen == 0, h.Selected()), g.Text("no batch: pushed when it commits"))))
 }
 
 func choice(name string, of []int, chosen int, text func(int) string) g.Node {

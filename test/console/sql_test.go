@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -406,7 +407,8 @@ func testSQLBrowser(b *browser, w *harness.World) {
 	if *every != "" {
 		b.shot("sql-names")
 	}
-	b.key("Enter")
+	b.do("take that", input.DispatchKeyEvent(input.KeyDown).WithKey("Enter").WithWindowsVirtualKeyCode(13).WithText("\r"),
+		input.DispatchKeyEvent(input.KeyUp).WithKey("Enter"))
 	b.do("end it", chromedp.SendKeys("#sql", " > 0"))
 	if text := b.eval(`document.getElementById("sql").value`); text != "SELECT id, name FROM queue q WHERE q.visibility_timeout > 0" {
 		b.Errorf("what was typed is %s", text)
@@ -414,6 +416,7 @@ func testSQLBrowser(b *browser, w *harness.World) {
 	b.do("run", chromedp.Evaluate(`document.getElementById("sql").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, bubbles: true, cancelable: true}))`, nil))
 	b.says("orders")
 	b.says("Read only: rolled back.")
+	b.shoot("sql-light", 1440, false)
 	for _, width := range []int64{1440, 390} {
 		b.size(width, false)
 		for _, path := range []string{"/sql", "/sql?ask=missing_tags&ask_key=team"} {
