@@ -116,6 +116,10 @@ func (c *Console) changedSince(v *visit) {
 	var list []changeInfo
 	var different []movedTable
 	now := time.Now()
+	until := now
+	if q.until != nil {
+		until = *q.until
+	}
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
 		if tables, err = loadTables(v.ctx(), tx, false); err != nil {
 			return err
@@ -128,10 +132,6 @@ func (c *Console) changedSince(v *visit) {
 			return err
 		}
 		if q.between {
-			until := now
-			if q.until != nil {
-				until = *q.until
-			}
 			different, err = loadBetween(v, tx, q, q.since(now), until)
 			return err
 		}
@@ -158,7 +158,8 @@ func (c *Console) changedSince(v *visit) {
 		changesFilter(tables, accounts, q),
 	}
 	if q.between {
-		content = append(content, betweenCards(different))
+		since := q.since(now)
+		content = append(content, h.P(g.Text("All tables at "), when(&since), g.Text(" and at "), when(&until), g.Text(", compared.")), betweenCards(different))
 	} else {
 		older := ""
 		if more {
@@ -216,19 +217,17 @@ func changesFilter(tables []*tableInfo, accounts []string, q changesQuery) g.Nod
 		return t.Format(formTime)
 	}
 	pick := func(name, label, chosen string, of []string) g.Node {
-		return g.Group([]g.Node{h.Label(h.For(name), g.Text(label)),
-			h.Select(h.ID(name), h.Name(name), h.Option(h.Value(""), g.Text("all")), g.Map(of, func(o string) g.Node {
-				return h.Option(h.Value(o), g.If(o == chosen, h.Selected()), g.Text(o))
-			}))})
+		return pair(name, label, h.Select(h.ID(name), h.Name(name), h.Option(h.Value(""), g.Text("all")), g.Map(of, func(o string) g.Node {
+			return h.Option(h.Value(o), g.If(o == chosen, h.Selected()), g.Text(o))
+		})))
 	}
 	names := make([]string, len(tables))
 	for i, t := range tables {
 		names[i] = t.name
 	}
-	kinds := g.Group([]g.Node{h.Label(h.For("kind"), g.Text("Kind")),
-		h.Select(h.ID("kind"), h.Name("kind"), h.Option(h.Value(""), g.Text("all")), g.Map(changeKinds, func(k struct{ name, text string }) g.Node {
-			return h.Option(h.Value(k.name), g.If(k.name == q.kind, h.Selected()), g.Text(k.text))
-		}))})
+	kinds := pair("kind", "Kind", h.Select(h.ID("kind"), h.Name("kind"), h.Option(h.Value(""), g.Text("all")), g.Map(changeKinds, func(k struct{ name, text string }) g.Node {
+		return h.Option(h.Value(k.name), g.If(k.name == q.kind, h.Selected()), g.Text(k.text))
+	})))
 	var chips []g.Node
 	chip := func(text string, without func(*changesQuery)) {
 		chips = append(chips, h.A(h.Class("chip on"), h.Href(q.address(without, "")), g.Attr("title", "Remove this filter"), g.Text(text+" ✕")))
@@ -246,14 +245,18 @@ func changesFilter(tables []*tableInfo, accounts []string, q changesQuery) g.Nod
 	return h.Form(h.Class("filter"), h.Method("get"), h.Action("/changes"),
 		h.Input(h.Type("hidden"), h.Name("hours"), h.Value(strconv.Itoa(q.hours))),
 		pick("table", "Table", q.table, names),
-		h.Label(h.For("by"), g.Text("By whom")),
-		h.Input(h.ID("by"), h.Name("by"), h.Type("text"), h.Value(q.by), h.MaxLength("500"), h.Placeholder("a part of the name")),
+		pair("by", "By whom", h.Input(h.ID("by"), h.Name("by"), h.Type("text"), h.Value(q.by), h.MaxLength("500"), h.Placeholder("a part of the name"))),
 		pick("account", "Account", q.account, accounts), kinds,
-		h.Label(h.For("from"), g.Text("From (UTC)")), h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"), h.Value(at(q.from))),
-		h.Label(h.For("until"), g.Text("Until (UTC)")), h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"), h.Value(at(q.until))),
+		pair("from", "From (UTC)", h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"), h.Value(at(q.from)))),
+		pair("until", "Until (UTC)", h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"), h.Value(at(q.until)))),
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Show")),
 		h.Button(h.Type("submit"), h.Name("between"), h.Value("1"), g.Attr("title", "What was created, deleted and changed in all tables"), g.Text("Compare the two times")),
-		g.If(len(chips) > 0, h.Div(h.Class("chips"), g.Group(chips))))
+		g.If(len(chips) > 0, h.Div(h.Class("chips own"), g.Group(chips))))
+}
+
+// pair keeps a field with its label.
+func pair(id, label string, field g.Node) g.Node {
+	return h.Span(h.Class("pair"), h.Label(h.For(id), g.Text(label)), field)
 }
 
 func (v *visit) changesList(q changesQuery, list []changeInfo) g.Node {

@@ -332,7 +332,8 @@ func (s *session) closeRun(ctx context.Context, conn *pgconn.PgConn) {
 
 func beginRun(ctx context.Context, conn *pgconn.PgConn, r *sqlRun) error {
 	if r.mode != modeWrite {
-		return exec(ctx, conn, `BEGIN READ ONLY; SELECT`) // the second takes the snapshot
+		// The second takes the snapshot, and the lock by which requests to the engine are refused (refuse_read_only).
+		return exec(ctx, conn, `BEGIN READ ONLY; SELECT pg_catalog.pg_advisory_xact_lock_shared(25006, 1)`)
 	}
 	if err := exec(ctx, conn, `BEGIN`); err != nil || r.batch == 0 {
 		return err

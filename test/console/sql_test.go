@@ -149,6 +149,7 @@ func testEscapes(t *testing.T, w *harness.World, base string) {
 			superuser = ""
 		}
 	}
+	requests := w.Admin(`SELECT count(*) FROM iasql_internal.request`)
 	before := w.PSQL(`SELECT count(*), max(visibility_timeout) FROM queue`)
 	write := `UPDATE queue SET visibility_timeout = 77`
 	for _, text := range []string{
@@ -164,6 +165,8 @@ func testEscapes(t *testing.T, w *harness.World, base string) {
 		`COPY queue FROM STDIN`, `COPY queue TO STDOUT`, `COPY (SELECT 1) TO PROGRAM 'touch /tmp/x'`, `COPY queue (name) FROM PROGRAM 'echo x'`,
 		`CREATE TEMP TABLE t (a int)`, `CREATE TABLE t (a int)`, `SELECT * INTO TEMP t FROM queue`, `SELECT * FROM queue FOR UPDATE`,
 		`SELECT setval('queue_id_seq', 1)`, `SELECT nextval('queue_id_seq')`, `CALL iasql_begin('x')`, `SELECT iasql_sync_now()`, `CALL iasql_rollback()`,
+		`RESET transaction_read_only; SELECT iasql_sync_now()`, `DO $$BEGIN RESET transaction_read_only; PERFORM pg_advisory_unlock_all(); PERFORM pg_advisory_unlock_shared(25006, 1); PERFORM iasql_install('aws_sns'); END$$`,
+		`SELECT iasql_install('aws_sns')`, `SELECT iasql_uninstall('aws_sqs')`,
 		`LOCK TABLE queue IN ACCESS EXCLUSIVE MODE`, `SET ROLE iasql_engine`, `SET SESSION AUTHORIZATION postgres`, `SELECT lo_create(1)`,
 		`SELECT pg_read_file('/etc/passwd')`, `TRUNCATE queue`, `VACUUM`, "SELECT E'\\'; COMMIT; " + write + "; --'", `SET standard_conforming_strings = off; SELECT '\'; COMMIT; ` + write + `; --'`,
 	} {
@@ -175,6 +178,11 @@ func testEscapes(t *testing.T, w *harness.World, base string) {
 			t.Fatalf("%s has written: %s", text, got)
 		}
 	}
+	v.has(v.run(`SELECT iasql_sync_now()`), "this transaction is READ ONLY, and iasql_sync_now changes something", "may write")
+	if got := w.Admin(`SELECT count(*) FROM iasql_internal.request`); got != requests {
+		t.Errorf("the engine was asked for something: %s requests and %s", requests, got)
+	}
+	v.has(v.run(`SELECT count(*) AS previewed FROM iasql_preview()`), "previewed", "Read only: rolled back.") // what only reads, it is asked for
 	if got := w.PSQL(`SELECT count(*) FROM iasql_batches WHERE outcome IS NULL`); got != "0" {
 		t.Errorf("%s batches were opened", got)
 	}
@@ -409,8 +417,8 @@ func testSQLBrowser(b *browser, w *harness.World) {
 	}
 	b.do("take that", input.DispatchKeyEvent(input.KeyDown).WithKey("Enter").WithWindowsVirtualKeyCode(13).WithText("\r"),
 		input.DispatchKeyEvent(input.KeyUp).WithKey("Enter"))
-	b.do("end it", chromedp.SendKeys("#sql", " > 0"))
-	if text := b.eval(`document.getElementById("sql").value`); text != "SELECT id, name FROM queue q WHERE q.visibility_timeout > 0" {
+	b.do("end it", chromedp.SendKeys("#sql", " = 30"))
+	if text := b.eval(`document.getElementById("sql").value`); text != "SELECT id, name FROM queue q WHERE q.visibility_timeout = 30" {
 		b.Errorf("what was typed is %s", text)
 	}
 	b.do("run", chromedp.Evaluate(`document.getElementById("sql").dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", ctrlKey: true, bubbles: true, cancelable: true}))`, nil))
