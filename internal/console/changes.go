@@ -53,7 +53,8 @@ type changesQuery struct {
 
 func (v *visit) changesQuery() changesQuery {
 	form := v.r.URL.Query()
-	q := changesQuery{table: form.Get("table"), by: form.Get("by"), account: form.Get("account"), between: form.Get("between") != ""}
+	q := changesQuery{table: form.Get("table"), by: form.Get("by"), account: form.Get("account"),
+		between: form.Get("between") != ""}
 	var err error
 	if q.hours, err = strconv.Atoi(form.Get("hours")); err != nil || q.hours < 1 || q.hours > 24*7 {
 		q.hours = 24
@@ -159,7 +160,8 @@ func (c *Console) changedSince(v *visit) {
 	}
 	if q.between {
 		since := q.since(now)
-		content = append(content, h.P(g.Text("All tables at "), when(&since), g.Text(" and at "), when(&until), g.Text(", compared.")), betweenCards(different))
+		content = append(content, h.P(g.Text("All tables at "), when(&since), g.Text(" and at "), when(&until),
+			g.Text(", compared.")), betweenCards(different))
 	} else {
 		older := ""
 		if more {
@@ -204,7 +206,8 @@ func loadChanges(v *visit, tx pgx.Tx, q changesQuery, since time.Time) ([]change
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (changeInfo, error) {
 		var e changeInfo
-		return e, row.Scan(&e.entry, &e.ts, &e.table, &e.id, &e.name, &e.by, &e.account, &e.action, &e.where, &e.how, &e.address, &e.batch,
+		return e, row.Scan(&e.entry, &e.ts, &e.table, &e.id, &e.name, &e.by, &e.account, &e.action, &e.where, &e.how,
+			&e.address, &e.batch,
 			&e.from, &e.to, &e.at, &e.before)
 	})
 }
@@ -217,40 +220,43 @@ func changesFilter(tables []*tableInfo, accounts []string, q changesQuery) g.Nod
 		return t.Format(formTime)
 	}
 	pick := func(name, label, chosen string, of []string) g.Node {
-		return pair(name, label, h.Select(h.ID(name), h.Name(name), h.Option(h.Value(""), g.Text("all")), g.Map(of, func(o string) g.Node {
-			return h.Option(h.Value(o), g.If(o == chosen, h.Selected()), g.Text(o))
-		})))
+		return pair(name, label, h.Select(h.ID(name), h.Name(name), h.Option(h.Value(""), g.Text("all")), g.Map(of,
+			func(o string) g.Node {
+				return h.Option(h.Value(o), g.If(o == chosen, h.Selected()), g.Text(o))
+			})))
 	}
 	names := make([]string, len(tables))
 	for i, t := range tables {
 		names[i] = t.name
 	}
-	kinds := pair("kind", "Kind", h.Select(h.ID("kind"), h.Name("kind"), h.Option(h.Value(""), g.Text("all")), g.Map(changeKinds, func(k struct{ name, text string }) g.Node {
-		return h.Option(h.Value(k.name), g.If(k.name == q.kind, h.Selected()), g.Text(k.text))
-	})))
+	kinds := pair("kind", "Kind", h.Select(h.ID("kind"), h.Name("kind"), h.Option(h.Value(""), g.Text("all")),
+		g.Map(changeKinds, func(k struct{ name, text string }) g.Node {
+			return h.Option(h.Value(k.name), g.If(k.name == q.kind, h.Selected()), g.Text(k.text))
+		})))
 	var chips []g.Node
-	chip := func(text string, without func(*changesQuery)) {
-		chips = append(chips, h.A(h.Class("chip on"), h.Href(q.address(without, "")), g.Attr("title", "Remove this filter"), g.Text(text+" ✕")))
-	}
-	for _, f := range []struct {
-		name, text string
-		without    func(*changesQuery)
-	}{{"table", q.table, func(q *changesQuery) { q.table = "" }}, {"by", q.by, func(q *changesQuery) { q.by = "" }},
-		{"account", q.account, func(q *changesQuery) { q.account = "" }}, {"kind", q.kind, func(q *changesQuery) { q.kind = "" }},
-		{"from", at(q.from), func(q *changesQuery) { q.from = nil }}, {"until", at(q.until), func(q *changesQuery) { q.until = nil }}} {
-		if f.text != "" {
-			chip(f.name+" "+shorten(strings.Replace(f.text, "T", " ", min(1, strings.Count(f.name, "from")+strings.Count(f.name, "until"))), 60), f.without)
+	chip := func(name, value string, without func(*changesQuery)) {
+		if value != "" {
+			chips = append(chips, h.A(h.Class("chip on"), h.Href(q.address(without, "")),
+				g.Attr("title", "Remove this filter"), g.Text(name+" "+shorten(value, 60)+" ✕")))
 		}
 	}
+	chip("table", q.table, func(q *changesQuery) { q.table = "" })
+	chip("by", q.by, func(q *changesQuery) { q.by = "" })
+	chip("account", q.account, func(q *changesQuery) { q.account = "" })
+	chip("kind", q.kind, func(q *changesQuery) { q.kind = "" })
+	chip("from", strings.Replace(at(q.from), "T", " ", 1), func(q *changesQuery) { q.from = nil })
+	chip("until", strings.Replace(at(q.until), "T", " ", 1), func(q *changesQuery) { q.until = nil })
 	return h.Form(h.Class("filter"), h.Method("get"), h.Action("/changes"),
 		h.Input(h.Type("hidden"), h.Name("hours"), h.Value(strconv.Itoa(q.hours))),
 		pick("table", "Table", q.table, names),
-		pair("by", "By whom", h.Input(h.ID("by"), h.Name("by"), h.Type("text"), h.Value(q.by), h.MaxLength("500"), h.Placeholder("a part of the name"))),
+		pair("by", "By whom", h.Input(h.ID("by"), h.Name("by"), h.Type("text"), h.Value(q.by), h.MaxLength("500"),
+			h.Placeholder("a part of the name"))),
 		pick("account", "Account", q.account, accounts), kinds,
 		pair("from", "From (UTC)", h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"), h.Value(at(q.from)))),
 		pair("until", "Until (UTC)", h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"), h.Value(at(q.until)))),
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Show")),
-		h.Button(h.Type("submit"), h.Name("between"), h.Value("1"), g.Attr("title", "What was created, deleted and changed in all tables"), g.Text("Compare the two times")),
+		h.Button(h.Type("submit"), h.Name("between"), h.Value("1"),
+			g.Attr("title", "What was created, deleted and changed in all tables"), g.Text("Compare the two times")),
 		g.If(len(chips) > 0, h.Div(h.Class("chips own"), g.Group(chips))))
 }
 
@@ -267,11 +273,13 @@ func (v *visit) changesList(q changesQuery, list []changeInfo) g.Node {
 	rows := g.Map(list, func(e changeInfo) g.Node {
 		by := g.Node(g.Text("–"))
 		if e.by != nil {
-			by = h.A(h.Href(q.address(func(q *changesQuery) { q.by = *e.by }, "")), g.Attr("title", "Only what he has changed"), g.Text(*e.by))
+			by = h.A(h.Href(q.address(func(q *changesQuery) { q.by = *e.by }, "")),
+				g.Attr("title", "Only what he has changed"), g.Text(*e.by))
 		}
 		where := g.Node(g.Text(e.where))
 		if e.account != nil && e.where != "here" {
-			where = h.A(h.Href(q.address(func(q *changesQuery) { q.account = *e.account }, "")), g.Attr("title", "Only this account"), g.Text(e.where))
+			where = h.A(h.Href(q.address(func(q *changesQuery) { q.account = *e.account }, "")),
+				g.Attr("title", "Only this account"), g.Text(e.where))
 		}
 		how := g.Node(g.Text(e.how))
 		if e.batch != nil {
@@ -281,13 +289,16 @@ func (v *visit) changesList(q changesQuery, list []changeInfo) g.Node {
 		if e.from != nil && e.to != nil {
 			details["original"], details["change"] = e.from, e.to
 		}
-		return h.Tr(h.Td(when(e.ts)), h.Td(recordLink(e.table, e.id), h.P(h.Class("muted small message"), g.Text(deref(e.name)))),
+		return h.Tr(h.Td(when(e.ts)),
+			h.Td(recordLink(e.table, e.id), h.P(h.Class("muted small message"), g.Text(deref(e.name)))),
 			h.Td(h.Class("wide"), h.Strong(g.Text(e.action)), changes(details),
 				g.If(e.action != "insert", h.Details(h.Summary(g.Text("Take it back")),
 					v.button(restore(e.table, e.id, e.before), "table", e.table, "id", number(e.id), "at", e.before)))),
-			h.Td(h.Class("who-did"), by), h.Td(where, g.If(e.address != nil, h.P(h.Class("muted small"), g.Text("from "+deref(e.address))))), h.Td(how))
+			h.Td(h.Class("who-did"), by),
+			h.Td(where, g.If(e.address != nil, h.P(h.Class("muted small"), g.Text("from "+deref(e.address))))), h.Td(how))
 	})
-	return h.Div(h.Class("card feed"), rowsOf([]string{"When", "Record", "What", "By whom", "From where", "How known"}, rows))
+	return h.Div(h.Class("card feed"), rowsOf([]string{"When", "Record", "What", "By whom", "From where", "How known"},
+		rows))
 }
 
 // movedTable is what is different of a table between two times.
@@ -339,7 +350,8 @@ func loadBetween(v *visit, tx pgx.Tx, q changesQuery, from, until time.Time) ([]
 	var tables []movedTable
 	var t movedTable
 	var m moved
-	_, err = pgx.ForEachRow(rows, []any{&t.name, &t.created, &t.deleted, &t.changed, &m.id, &m.kind, &m.n, &m.from, &m.to, &t.whole}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&t.name, &t.created, &t.deleted, &t.changed, &m.id, &m.kind, &m.n, &m.from,
+		&m.to, &t.whole}, func() error {
 		if len(tables) == 0 || tables[len(tables)-1].name != t.name {
 			tables = append(tables, t)
 		}
@@ -357,16 +369,19 @@ func betweenCards(tables []movedTable) g.Node {
 	}
 	var cards []g.Node
 	if !tables[0].whole {
-		cards = append(cards, h.P(h.Class("alert busy"), g.Text(fmt.Sprintf("More has happened between the two times than can be compared: only the newest %s entries of the audit log were. "+
-			"Choose a table, or times that are nearer to each other.", grouped(mostBetween)))))
+		cards = append(cards, h.P(h.Class("alert busy"),
+			g.Text(fmt.Sprintf("More has happened between the two times than can be compared: only the newest %s entries "+
+				"of the audit log were. Choose a table, or times that are nearer to each other.", grouped(mostBetween)))))
 	}
 	for _, t := range tables {
 		count := func(n int64, class, text string) g.Node {
 			return g.If(n > 0, h.Span(h.Class("count "+class), g.Text(grouped(n)+" "+text)))
 		}
 		more := t.created + t.deleted + t.changed - int64(len(t.records))
-		cards = append(cards, h.Details(h.Class("card plan"), g.If(len(tables) <= 5, g.Attr("open")), h.Summary(h.Class("summary"), h.Strong(g.Text(t.name+" ")),
-			count(t.created, "create", "created"), count(t.changed, "update", "changed"), count(t.deleted, "delete", "deleted")),
+		cards = append(cards, h.Details(h.Class("card plan"), g.If(len(tables) <= 5, g.Attr("open")),
+			h.Summary(h.Class("summary"), h.Strong(g.Text(t.name+" ")),
+				count(t.created, "create", "created"), count(t.changed, "update", "changed"),
+				count(t.deleted, "delete", "deleted")),
 			g.Map(t.records, func(m moved) g.Node { return m.step(t.name) }),
 			g.If(more > 0, h.P(h.Class("muted small"), g.Text("and "+grouped(more)+" more")))))
 	}

@@ -127,7 +127,8 @@ func (q *question) with(values map[string]string, qualified bool) string {
 	if qualified {
 		text = ours.ReplaceAllString(text, "public.$0")
 		for _, n := range q.needs {
-			text = regexp.MustCompile(`\b(FROM|JOIN) `+regexp.QuoteMeta(n.table)+`\b`).ReplaceAllString(text, "${1} public."+n.table)
+			text = regexp.MustCompile(`\b(FROM|JOIN) `+regexp.QuoteMeta(n.table)+`\b`).ReplaceAllString(text,
+				"${1} public."+n.table)
 		}
 	}
 	var pairs []string
@@ -163,7 +164,8 @@ func (v *visit) questionsCard(p *sqlPage) g.Node {
 	var ready, later []g.Node
 	for _, q := range v.questions {
 		if missing := p.missing[q.name]; len(missing) > 0 {
-			later = append(later, h.Li(h.Span(h.Class("muted"), g.Text(q.title)), h.Span(h.Class("message small"), g.Text("Install "),
+			later = append(later, h.Li(h.Span(h.Class("muted"), g.Text(q.title)), h.Span(h.Class("message small"),
+				g.Text("Install "),
 				g.Map(missing, func(module string) g.Node {
 					return h.Span(h.A(h.Href("/modules#"+module), h.Code(g.Text(module))), g.Text(" "))
 				}), g.Text("to ask this."))))
@@ -172,8 +174,9 @@ func (v *visit) questionsCard(p *sqlPage) g.Node {
 		ready = append(ready, v.questionLine(p, q))
 	}
 	return section("Questions", h.Ul(h.Class("plain questions"), g.Group(ready)),
-		g.If(len(later) > 0, h.Details(h.Summary(g.Text(grouped(int64(len(later)))+" more are about modules that are not installed")),
-			h.Ul(h.Class("plain questions"), g.Group(later)))))
+		g.If(len(later) > 0,
+			h.Details(h.Summary(g.Text(grouped(int64(len(later)))+" more are about modules that are not installed")),
+				h.Ul(h.Class("plain questions"), g.Group(later)))))
 }
 
 func (v *visit) questionLine(p *sqlPage, q question) g.Node {
@@ -186,7 +189,8 @@ func (v *visit) questionLine(p *sqlPage, q question) g.Node {
 			h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
 			h.Input(h.Type("hidden"), h.Name("ask"), h.Value(q.name)),
 			g.Map(q.asks, func(a ask) g.Node {
-				return h.Label(g.Text(a.name+" "), h.Input(h.Type("text"), h.Name("ask_"+a.name), h.Value(asked[a.name]), h.MaxLength("200")))
+				return h.Label(g.Text(a.name+" "), h.Input(h.Type("text"), h.Name("ask_"+a.name), h.Value(asked[a.name]),
+					h.MaxLength("200")))
 			}),
 			h.Button(h.Type("submit"), g.Attr("aria-label", "Ask: "+q.title), g.Text("Ask"))),
 		h.Span(h.Class("message muted small"), g.Text(q.about)))

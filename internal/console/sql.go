@@ -24,8 +24,8 @@ const (
 	sqlLimit   = 500
 )
 
-const noFreeSQL = "This session began with a token, and what you type could leave its role. Sign in with your password to write " +
-	"SQL of your own. The questions below can be asked."
+const noFreeSQL = "This session began with a token, and what you type could leave its role. Sign in with your " +
+	"password to write SQL of your own. The questions below can be asked."
 
 // sqlPage is what the page of SQL shows.
 type sqlPage struct {
@@ -70,7 +70,7 @@ func (c *Console) sqlPage(v *visit) {
 	}
 	v.page("SQL", lead, v.sqlForm(&p), h.Div(h.ID("result"), h.Class("stack"), g.If(p.running(), g.Group([]g.Node{
 		g.Attr("hx-get", v.r.URL.RequestURI()), g.Attr("hx-trigger", "every 1s"), g.Attr("hx-select", "#result"),
-		g.Attr("hx-swap", "outerHTML")})), g.Attr("aria-live", "polite"), v.runCard(&p)),
+		g.Attr("hx-swap", "outerHTML")})), v.runCard(&p)),
 		h.Div(h.Class("two wide"), v.questionsCard(&p), v.queriesCard(&p)),
 		h.Script(h.Src("/static/sql.js"), h.Defer()))
 }
@@ -99,7 +99,8 @@ func (p *sqlPage) load(v *visit, tx pgx.Tx, saved string) (err error) {
 	if p.missing, err = loadMissing(v.ctx(), tx, v.questions); err != nil {
 		return err
 	}
-	if err := tx.QueryRow(v.ctx(), `SELECT has_table_privilege('public.iasql_queries', 'DELETE')`).Scan(&p.mayWrite); err != nil {
+	if err := tx.QueryRow(v.ctx(),
+		`SELECT has_table_privilege('public.iasql_queries', 'DELETE')`).Scan(&p.mayWrite); err != nil {
 		return err
 	}
 	batches, err := loadBatches(v.ctx(), tx)
@@ -124,7 +125,8 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 		h.Label(h.For("sql"), g.Text("Statements, separated by semicolons")),
 		h.Div(h.Class("sql-box"),
 			h.Textarea(h.ID("sql"), h.Name("text"), h.Class("mono"), h.Rows("9"), h.MaxLength(strconv.Itoa(mostText)),
-				g.Attr("spellcheck", "false"), h.AutoComplete("off"), g.Attr("autocapitalize", "off"), g.If(!free, g.Attr("readonly")),
+				g.Attr("spellcheck", "false"), h.AutoComplete("off"), g.Attr("autocapitalize", "off"),
+				g.If(!free, g.Attr("readonly")),
 				g.If(free, g.Attr("data-names", "/sql/names")), h.Placeholder("SELECT * FROM iasql_problems;"), g.Text(p.text))),
 		g.If(free, g.Group([]g.Node{
 			h.Div(h.Class("row sql-tools"),
@@ -141,8 +143,10 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 				h.Span(h.Class("row"), g.Text("Download "),
 					h.Button(h.Type("submit"), h.FormAction("/sql/download"), h.Name("format"), h.Value("csv"), g.Text("CSV")),
 					h.Button(h.Type("submit"), h.FormAction("/sql/download"), h.Name("format"), h.Value("json"), g.Text("JSON")))),
-			h.P(h.Class("muted small"), g.Text(fmt.Sprintf("Ctrl Enter runs. Tab takes a name that is offered, Escape leaves it. A download runs the "+
-				"statements again, read only, and has what the last one finds: up to %s rows and %d MB.", grouped(mostDownloadRows), mostDownload>>20))),
+			h.P(h.Class("muted small"),
+				g.Text(fmt.Sprintf("Ctrl Enter runs. Tab takes a name that is offered, Escape leaves it. A download runs the "+
+					"statements again, read only, and has what the last one finds: up to %s rows and %d MB.",
+					grouped(mostDownloadRows), mostDownload>>20))),
 		})),
 		g.If(free && p.mayWrite, v.saveForm(p)))
 }
@@ -158,7 +162,8 @@ func (v *visit) batchChoice(p *sqlPage) g.Node {
 	}
 	return h.Label(g.Text("into "), h.Select(h.Name("batch"),
 		g.Map(p.batches, func(b batchInfo) g.Node {
-			return h.Option(h.Value(number(b.id)), g.If(b.id == chosen, h.Selected()), g.Text("your "+strings.ToLower(b.title()[:1])+b.title()[1:]))
+			return h.Option(h.Value(number(b.id)), g.If(b.id == chosen, h.Selected()),
+				g.Text("your "+strings.ToLower(b.title()[:1])+b.title()[1:]))
 		}),
 		h.Option(h.Value("0"), g.If(chosen == 0, h.Selected()), g.Text("no batch: pushed when it commits"))))
 }
@@ -219,7 +224,8 @@ func (c *Console) runSQL(v *visit) {
 		return
 	}
 	if err := v.session.startRun(r); err != nil {
-		v.problem(http.StatusConflict, "Another run is under way", "Wait until it has ended, or cancel it where you have started it.")
+		v.problem(http.StatusConflict, "Another run is under way",
+			"Wait until it has ended, or cancel it where you have started it.")
 		return
 	}
 	c.log.Info("console runs SQL", "role", v.session.role, "mode", string(r.mode), "batch", r.batch, "question", r.ask)
@@ -266,7 +272,8 @@ func (v *visit) runCard(p *sqlPage) g.Node {
 	defer r.lock.Unlock()
 	var cards []g.Node
 	for i, result := range r.results {
-		if r.failure != nil && i == len(r.results)-1 && len(result.rows) == 0 && result.tag == "" && len(result.notices) == 0 {
+		if r.failure != nil && i == len(r.results)-1 && len(result.rows) == 0 && result.tag == "" &&
+			len(result.notices) == 0 {
 			continue
 		}
 		cards = append(cards, result.card(i, len(split(r.text)) > 1, r))
@@ -298,7 +305,10 @@ func (s *sqlResult) card(n int, many bool, r *sqlRun) g.Node {
 		title = fmt.Sprintf("first %s rows; more exist", grouped(int64(r.limit)))
 	}
 	var content []g.Node
-	content = append(content, g.Map(s.notices, func(text string) g.Node { return h.P(h.Class("message muted"), g.Text(text)) }))
+	content = append(content, g.Map(s.notices, func(text string) g.Node {
+		return h.P(h.Class("message muted"),
+			g.Text(text))
+	}))
 	plan := len(s.columns) == 1 && s.columns[0].name == "QUERY PLAN"
 	switch {
 	case plan:
@@ -325,22 +335,23 @@ func (s *sqlResult) table() g.Node {
 			record = i
 		}
 	}
-	return h.Div(h.Class("scroll result"), g.Attr("tabindex", "0"), h.Role("region"), g.Attr("aria-label", "Result"), h.Table(
-		h.THead(h.Tr(g.Map(s.columns, func(c sqlColumn) g.Node {
-			return h.Th(h.Scope("col"), g.If(slices.Contains(rightAligned, c.kind), h.Class("num")), g.Text(c.name),
-				g.If(c.typeName != "", g.Attr("data-type", c.typeName)))
-		}))),
-		h.TBody(g.Map(s.rows, func(row []sqlCell) g.Node {
-			cells := make([]g.Node, len(row))
-			for i, cell := range row {
-				table := s.columns[i].of
-				if i == record && about >= 0 {
-					table = row[about].text
+	return h.Div(h.Class("scroll result"), g.Attr("tabindex", "0"), h.Role("region"), g.Attr("aria-label", "Result"),
+		h.Table(
+			h.THead(h.Tr(g.Map(s.columns, func(c sqlColumn) g.Node {
+				return h.Th(h.Scope("col"), g.If(slices.Contains(rightAligned, c.kind), h.Class("num")), g.Text(c.name),
+					g.If(c.typeName != "", g.Attr("data-type", c.typeName)))
+			}))),
+			h.TBody(g.Map(s.rows, func(row []sqlCell) g.Node {
+				cells := make([]g.Node, len(row))
+				for i, cell := range row {
+					table := s.columns[i].of
+					if i == record && about >= 0 {
+						table = row[about].text
+					}
+					cells[i] = h.Td(g.If(slices.Contains(rightAligned, s.columns[i].kind), h.Class("num")), cell.node(table))
 				}
-				cells[i] = h.Td(g.If(slices.Contains(rightAligned, s.columns[i].kind), h.Class("num")), cell.node(table))
-			}
-			return h.Tr(cells...)
-		}))))
+				return h.Tr(cells...)
+			}))))
 }
 
 func (c sqlCell) node(table string) g.Node {

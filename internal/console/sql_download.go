@@ -33,9 +33,11 @@ func (c *Console) downloadSQL(v *visit) {
 		v.problem(http.StatusBadRequest, "This cannot be run", why)
 		return
 	}
-	r.id, r.mode, r.batch, r.limit, r.started, r.done = secret()[:16], modeRead, 0, mostDownloadRows, time.Now(), make(chan struct{})
+	r.id, r.mode, r.batch, r.limit, r.started, r.done = secret()[:16], modeRead, 0, mostDownloadRows, time.Now(),
+		make(chan struct{})
 	if err := v.session.sql.claim(r); err != nil {
-		v.problem(http.StatusConflict, "Another run is under way", "Wait until it has ended, or cancel it where you have started it.")
+		v.problem(http.StatusConflict, "Another run is under way",
+			"Wait until it has ended, or cancel it where you have started it.")
 		return
 	}
 	defer v.session.sql.release(r, false)
@@ -44,7 +46,8 @@ func (c *Console) downloadSQL(v *visit) {
 	ctx, cancel := contextUntil(v.ctx(), v.session.ended)
 	defer cancel()
 	r.cancel = cancel
-	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(r.timeout + time.Minute)) // else the server's holds
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(r.timeout +
+		time.Minute)) // else the server's holds
 	out := &counted{to: v.w, header: func() {
 		kind := map[string]string{"csv": "text/csv; charset=utf-8; header=present", "json": "application/json"}[format]
 		v.w.Header().Set("Content-Type", kind)
@@ -58,7 +61,8 @@ func (c *Console) downloadSQL(v *visit) {
 		r.failure = &sqlFailure{message: fmt.Sprintf("There are more than %s rows.", grouped(mostDownloadRows)),
 			hint: "Ask for less: WHERE, LIMIT and OFFSET. Or use \\copy of psql."}
 	case r.failure == nil && d.columns == nil:
-		r.failure = &sqlFailure{message: "The last statement finds no rows that could be downloaded.", hint: "Let it be a SELECT."}
+		r.failure = &sqlFailure{message: "The last statement finds no rows that could be downloaded.",
+			hint: "Let it be a SELECT."}
 	}
 	if r.failure == nil {
 		d.finish()
@@ -70,7 +74,8 @@ func (c *Console) downloadSQL(v *visit) {
 	if out.began {
 		panic(http.ErrAbortHandler) // so that the file is seen to have failed
 	}
-	v.problem(http.StatusUnprocessableEntity, "There is nothing to download", strings.TrimSpace(r.failure.message+" "+r.failure.hint))
+	v.problem(http.StatusUnprocessableEntity, "There is nothing to download",
+		strings.TrimSpace(r.failure.message+" "+r.failure.hint))
 }
 
 // counted sends what is written on, and says before the first of it what it is.
@@ -209,7 +214,8 @@ func jsonValue(kind uint32, v []byte) []byte {
 	case kind == 16: // boolean
 		return strconv.AppendBool(nil, string(v) == "t")
 	case kind == 114, kind == 3802, // json, jsonb
-		kind == 20, kind == 21, kind == 23, kind == 26, kind == 700, kind == 701, kind == 1700: // numbers, but for NaN and Infinity
+		kind == 20, kind == 21, kind == 23, kind == 26, kind == 700, kind == 701,
+		kind == 1700: // numbers, but for NaN and Infinity
 		if json.Valid(v) {
 			return v
 		}

@@ -29,7 +29,8 @@ func scanQuery(row pgx.CollectableRow) (savedQuery, error) {
 // loadQueries returns a role's saved queries, then those that others share with it;
 // of these the list needs no more than the beginning.
 func loadQueries(ctx context.Context, tx pgx.Tx, role string) ([]savedQuery, error) {
-	rows, err := tx.Query(ctx, `SELECT q.id, q.name, left(q.query, 200), q.owner, q.shared FROM public.iasql_queries q ORDER BY q.owner <> $1, lower(q.name), q.id LIMIT 300`, role)
+	rows, err := tx.Query(ctx,
+		`SELECT q.id, q.name, left(q.query, 200), q.owner, q.shared FROM public.iasql_queries q ORDER BY q.owner <> $1, lower(q.name), q.id LIMIT 300`, role)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +43,8 @@ func openQuery(ctx context.Context, tx pgx.Tx, id string) (*savedQuery, error) {
 	if err != nil {
 		return nil, missing
 	}
-	rows, err := tx.Query(ctx, `SELECT q.id, q.name, q.query, q.owner, q.shared FROM public.iasql_queries q WHERE q.id = $1`, n)
+	rows, err := tx.Query(ctx,
+		`SELECT q.id, q.name, q.query, q.owner, q.shared FROM public.iasql_queries q WHERE q.id = $1`, n)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +68,8 @@ func (c *Console) saveSQL(v *visit) {
 			return
 		}
 		var name string
-		err = v.session.pool.QueryRow(v.ctx(), `DELETE FROM public.iasql_queries q WHERE q.id = $1 RETURNING q.name`, id).Scan(&name)
+		err = v.session.pool.QueryRow(v.ctx(), `DELETE FROM public.iasql_queries q WHERE q.id = $1 RETURNING q.name`,
+			id).Scan(&name)
 		said.text = "Deleted: " + name + "."
 	default:
 		name, text := strings.TrimSpace(form.Get("name")), strings.ReplaceAll(form.Get("text"), "\r\n", "\n")
@@ -75,7 +78,8 @@ func (c *Console) saveSQL(v *visit) {
 			return
 		}
 		var id int64
-		err = v.session.pool.QueryRow(v.ctx(), `INSERT INTO public.iasql_queries (name, query, shared, owner) VALUES ($1, $2, $3, $4) ON CONFLICT (owner, name) DO UPDATE SET query = excluded.query, shared = excluded.shared RETURNING id`,
+		err = v.session.pool.QueryRow(v.ctx(),
+			`INSERT INTO public.iasql_queries (name, query, shared, owner) VALUES ($1, $2, $3, $4) ON CONFLICT (owner, name) DO UPDATE SET query = excluded.query, shared = excluded.shared RETURNING id`,
 			name, text, form.Get("shared") != "", v.session.role).Scan(&id)
 		said.text, back = "Saved: "+name+".", to("/sql", "query", number(id))
 	}
@@ -86,7 +90,8 @@ func (c *Console) saveSQL(v *visit) {
 		case pgerrcode.InsufficientPrivilege:
 			said.text = "Your role may not save queries: that takes iasql_user."
 		case pgerrcode.CheckViolation:
-			said.text = fmt.Sprintf("A name has at most 200 characters and no control characters, a query at most %s characters.", grouped(mostText))
+			said.text = fmt.Sprintf("A name has at most 200 characters and no control characters, a query at most %s "+
+				"characters.", grouped(mostText))
 		}
 		if errors.Is(err, pgx.ErrNoRows) {
 			said.text = "This query is not there any more, or it is somebody else's."
@@ -113,7 +118,8 @@ func (v *visit) saveForm(p *sqlPage) g.Node {
 
 func (v *visit) queriesCard(p *sqlPage) g.Node {
 	if len(p.queries) == 0 {
-		return section("Saved queries", empty("You have saved none, and nobody shares one with you.", "SELECT * FROM iasql_queries;"))
+		return section("Saved queries", empty("You have saved none, and nobody shares one with you.",
+			"SELECT * FROM iasql_queries;"))
 	}
 	return section("Saved queries", h.Ul(h.Class("plain"), g.Map(p.queries, func(q savedQuery) g.Node {
 		mine := q.owner == v.session.role

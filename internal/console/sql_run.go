@@ -284,7 +284,8 @@ func (s *session) connectRun(ctx context.Context, r *sqlRun) (*pgconn.PgConn, er
 	}
 	raw := conn.PgConn()
 	raw.Frontend().SetMaxBodyLen(mostMessage)
-	if err = exec(ctx, raw, settings+fmt.Sprintf(`SET statement_timeout = %d; SET lock_timeout = 0`, r.timeout.Milliseconds())); err == nil && s.become != "" {
+	if err = exec(ctx, raw, settings+fmt.Sprintf(`SET statement_timeout = %d; SET lock_timeout = 0`,
+		r.timeout.Milliseconds())); err == nil && s.become != "" {
 		_, err = conn.Exec(ctx, `SELECT set_config('role', $1, false)`, s.become)
 	}
 	if err != nil {
@@ -326,7 +327,8 @@ func (s *session) closeRun(ctx context.Context, conn *pgconn.PgConn) {
 	case <-conn.CleanupDone():
 	case <-time.After(grace):
 	}
-	_, _ = s.pool.Exec(ctx, `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.pid = $1 AND a.usename = session_user`,
+	_, _ = s.pool.Exec(ctx,
+		`SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.pid = $1 AND a.usename = session_user`,
 		int32(conn.PID())) // #nosec G115 -- a process's number
 }
 
@@ -403,7 +405,8 @@ func after(prefix string, err error) error {
 func (r *sqlRun) take(to sink, n int, got *pgconn.ResultReader, began time.Time, prefix string) error {
 	var columns []sqlColumn
 	for _, f := range got.FieldDescriptions() {
-		columns = append(columns, sqlColumn{name: f.Name, kind: f.DataTypeOID, modifier: f.TypeModifier, table: f.TableOID, attribute: f.TableAttributeNumber})
+		columns = append(columns, sqlColumn{name: f.Name, kind: f.DataTypeOID, modifier: f.TypeModifier, table: f.TableOID,
+			attribute: f.TableAttributeNumber})
 	}
 	failed := to.begin(n, columns)
 	rows := 0
@@ -422,7 +425,8 @@ func (r *sqlRun) take(to sink, n int, got *pgconn.ResultReader, began time.Time,
 		text = fmt.Sprintf("SELECT %d", min(rows, r.limit))
 	}
 	to.end(text, rows > r.limit, time.Since(began))
-	if ends := tag.String(); ends == "COMMIT" || ends == "ROLLBACK" || ends == "BEGIN" || ends == "START TRANSACTION" || ends == "PREPARE TRANSACTION" {
+	if ends := tag.String(); ends == "COMMIT" || ends == "ROLLBACK" || ends == "BEGIN" || ends == "START TRANSACTION" ||
+		ends == "PREPARE TRANSACTION" {
 		return errors.New("the statement has ended the transaction: what follows was not run")
 	}
 	return failed
@@ -528,7 +532,8 @@ func (r *sqlRun) failed(err error, pieces []piece, at int) *sqlFailure {
 	case r.cancelled:
 		f.message = "It was cancelled."
 	case errors.As(err, &long):
-		f.message = fmt.Sprintf("One row or message has %s bytes: more than %s are not shown.", grouped(int64(long.ActualBodyLen)), grouped(mostMessage))
+		f.message = fmt.Sprintf("One row or message has %s bytes: more than %s are not shown.",
+			grouped(int64(long.ActualBodyLen)), grouped(mostMessage))
 		f.hint = "Name the columns that you need, or cut long ones: left(column, 1000)."
 	case errors.Is(err, context.DeadlineExceeded):
 		f.message = fmt.Sprintf("It took more than %s and was given up.", duration(r.timeout))

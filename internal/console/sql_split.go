@@ -168,10 +168,12 @@ func refuse(statement string) string {
 	first, second := words(statement)
 	switch {
 	case first == "copy":
-		return "COPY sends rows in a protocol of its own, which a page cannot show. SELECT them and download CSV, or use psql."
+		return "COPY sends rows in a protocol of its own, which a page cannot show. SELECT them and download CSV, " +
+			"or use psql."
 	case first == "begin", first == "start", first == "commit", first == "end", first == "rollback", first == "abort",
 		first == "savepoint", first == "release", first == "prepare" && second == "transaction":
-		return strings.ToUpper(first) + " has no place here: each run is a transaction of its own, which the page begins and ends."
+		return strings.ToUpper(first) + " has no place here: each run is a transaction of its own, which the page " +
+			"begins and ends."
 	}
 	return ""
 }

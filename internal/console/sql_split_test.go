@@ -52,13 +52,15 @@ func FuzzSplit(f *testing.F) {
 }
 
 func TestRefuse(t *testing.T) {
-	for _, text := range []string{"COMMIT", " commit and chain", "/* /* */ */--\nRollback", "END", "abort", "BEGIN", "START TRANSACTION",
+	for _, text := range []string{"COMMIT", " commit and chain", "/* /* */ */--\nRollback", "END", "abort", "BEGIN",
+		"START TRANSACTION",
 		"SAVEPOINT a", "release a", "PREPARE TRANSACTION 'x'", "copy t from stdin", "COMMIT/**/AND CHAIN", "\vcommit"} {
 		if refuse(text) == "" {
 			t.Errorf("%q is not refused", text)
 		}
 	}
-	for _, text := range []string{"SELECT 1", "PREPARE p AS SELECT 1", "WITH a AS (SELECT 1) SELECT", "EXPLAIN SELECT 1", "(SELECT 1)",
+	for _, text := range []string{"SELECT 1", "PREPARE p AS SELECT 1", "WITH a AS (SELECT 1) SELECT", "EXPLAIN SELECT 1",
+		"(SELECT 1)",
 		"commits", "\"commit\"", "SET transaction_read_only = off", "SHOW all"} {
 		if why := refuse(text); why != "" {
 			t.Errorf("%q is refused: %s", text, why)
