@@ -520,6 +520,15 @@ func (r *sqlRun) failed(err error, pieces []piece, at int) *sqlFailure {
 		if position := int(pg.Position); errors.As(err, &moved) && position > moved.before && at < len(pieces) {
 			f.point(r.text, pieces[at].at+position-moved.before)
 		}
+		if r.mode == modeRead && strings.Contains(pg.Message, "DECLARE CURSOR") { // which nobody has typed
+			f.message, f.code = "this statement changes something, and the transaction is read-only", pgerrcode.ReadOnlySQLTransaction
+		}
+		if f.code == pgerrcode.ReadOnlySQLTransaction && f.hint == "" && r.mode != modeWrite {
+			f.hint = "Tick “may write” to change something."
+			if r.mode == modeAnalyze {
+				f.hint = "EXPLAIN ANALYZE runs a statement, here read only. Explain shows the plan alone."
+			}
+		}
 		if pg.Code == pgerrcode.QueryCanceled {
 			switch {
 			case r.cancelled:

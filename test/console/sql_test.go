@@ -123,6 +123,9 @@ func testResults(t *testing.T, w *harness.World, base string) {
 	v.has(v.run("DELETE FROM queue", "do", "explain"), "Delete on")
 	v.has(v.run("DELETE FROM queue", "do", "analyze"), "read-only transaction")
 	v.has(v.run("EXPLAIN SELECT 1", "do", "explain"), "Result")
+	v.has(v.run("WITH d AS (DELETE FROM queue RETURNING id) SELECT * FROM d"), "changes something", "Tick “may write”")
+	v.has(v.run("SELECT * INTO copied FROM queue"), "read-only", "Tick “may write”")
+	v.has(v.run("DELETE FROM queue"), "cannot execute DELETE in a read-only transaction", "Tick “may write”")
 	// What an unprivileged role may not see, it does not see here.
 	reader := asked(t, base, w.Login("reader_sql", "iasql_reader"))
 	reader.has(reader.run("SELECT name FROM queue"), "orders")
