@@ -136,7 +136,7 @@ func (c *Console) changedSince(v *visit) {
 			different, err = loadBetween(v, tx, q, q.since(now), until)
 			return err
 		}
-		list, err = loadChanges(v, tx, q, q.since(now))
+		list, err = newestChanges(v, tx, q, q.since(now), until)
 		return err
 	})
 	if err != nil {
@@ -175,8 +175,24 @@ func (c *Console) changedSince(v *visit) {
 	v.page("Changes", "What has changed, here or in the cloud, by whom, and how that is known.", content...)
 }
 
-// loadChanges reads a page of changes. What records are called is looked up of these alone.
-func loadChanges(v *visit, tx pgx.Tx, q changesQuery, since time.Time) ([]changeInfo, error) {
+// newestChanges reads a page of changes. It looks at a short time first, and at more if that is
+// not enough for a page: a change is noted when it was made, or later.
+func newestChanges(v *visit, tx pgx.Tx, q changesQuery, since, until time.Time) ([]changeInfo, error) {
+	if at, err := time.Parse(moment, q.at); err == nil {
+		until = at
+	}
+	for back := 15 * time.Minute; until.Add(-back).After(since); back *= 8 {
+		list, err := loadChanges(v, tx, q, until.Add(-back), true)
+		if err != nil || len(list) > feedSize {
+			return list, err
+		}
+	}
+	return loadChanges(v, tx, q, since, false)
+}
+
+// loadChanges reads a page of the changes that were noted since then; whole leaves out those that were
+// made before. What records are called is looked up of the page's alone.
+func loadChanges(v *visit, tx pgx.Tx, q changesQuery, since time.Time, whole bool) ([]changeInfo, error) {
 	rows, err := tx.Query(v.ctx(), `
 		WITH changed AS MATERIALIZED (
 			SELECT (c.entry).id, coalesce((c.entry).event_time, (c.entry).ts) AS at, (c.entry).table_name, (c.entry).record_id, (c.entry).account, (c.entry).change_type, (c.entry).change,
@@ -188,7 +204,7 @@ func loadChanges(v *visit, tx pgx.Tx, q changesQuery, since time.Time) ([]change
 		), picked AS MATERIALIZED (
 			SELECT * FROM changed c
 			WHERE ($2::text = '' OR c.table_name = $2) AND ($3::text = '' OR position(lower($3) IN lower(c.by_whom)) > 0) AND ($4::text = '' OR c.account = $4) AND ($5::text = '' OR c.kind = $5)
-			  AND ($6::timestamptz IS NULL OR c.at <= $6) AND ($7::text = '' OR (c.at, c.id) < (nullif($7, '')::timestamptz, $8::bigint))
+			  AND (NOT $10::boolean OR c.at >= $1) AND ($6::timestamptz IS NULL OR c.at <= $6) AND ($7::text = '' OR (c.at, c.id) < (nullif($7, '')::timestamptz, $8::bigint))
 			ORDER BY c.at DESC, c.id DESC LIMIT $9
 		), named AS (
 			SELECT r.table_name, n.record_id, n.name
@@ -200,7 +216,7 @@ func loadChanges(v *visit, tx pgx.Tx, q changesQuery, since time.Time) ([]change
 			CASE WHEN length((p.change -> 'original')::text) < 20000 THEN p.change -> 'original' END, CASE WHEN length((p.change -> 'change')::text) < 20000 THEN p.change -> 'change' END,
 			to_char(p.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), to_char((p.at - interval '1 microsecond') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
 		FROM picked p LEFT JOIN named n ON n.table_name = p.table_name AND n.record_id = p.record_id
-		ORDER BY p.at DESC, p.id DESC`, since, q.table, q.by, q.account, q.kind, q.until, q.at, q.entry, feedSize+1)
+		ORDER BY p.at DESC, p.id DESC`, since, q.table, q.by, q.account, q.kind, q.until, q.at, q.entry, feedSize+1, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -317,10 +333,11 @@ const mostBetween = 20_000
 func loadBetween(v *visit, tx pgx.Tx, q changesQuery, from, until time.Time) ([]movedTable, error) {
 	rows, err := tx.Query(v.ctx(), `
 		WITH l AS MATERIALIZED (
-			SELECT l.id, l.table_name, l.record_id, l.change_type, CASE WHEN length(l.change::text) < 20000 THEN l.change ELSE '{}' END AS change FROM public.iasql_audit_log l
-			WHERE l.ts > $1 AND l.ts <= $2 AND l.table_name IS NOT NULL AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
-			  AND ($3::text = '' OR l.table_name = $3) AND ($4::text = '' OR l.account = $4)
-			ORDER BY l.ts DESC, l.id DESC LIMIT $5
+			SELECT l.id, l.table_name, l.record_id, l.change_type, CASE WHEN length(l.change::text) < 20000 THEN l.change ELSE '{}' END AS change
+			FROM (SELECT l.id, l.table_name, l.record_id, l.change_type, l.change FROM public.iasql_audit_log l
+				WHERE l.ts > $1 AND l.ts <= $2 AND l.table_name IS NOT NULL AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE')
+				  AND ($3::text = '' OR l.table_name = $3) AND ($4::text = '' OR l.account = $4)
+				ORDER BY l.ts DESC, l.id DESC LIMIT $5) l
 		), k AS (
 			SELECT l.table_name, l.record_id, (array_agg(l.change_type ORDER BY l.id))[1] AS first, (array_agg(l.change_type ORDER BY l.id DESC))[1] AS last, count(*) AS n, max(l.id) AS newest
 			FROM l GROUP BY 1, 2
