@@ -198,6 +198,8 @@ func (s *session) startRun(r *sqlRun) error {
 	return nil
 }
 
+const nothingChanged = "Rolled back: nothing of this run was changed."
+
 // performRun runs a run's statements one after the other until one fails.
 func (s *session) performRun(ctx context.Context, r *sqlRun, to sink) {
 	pieces := split(r.text)
@@ -231,9 +233,13 @@ func (s *session) performRun(ctx context.Context, r *sqlRun, to sink) {
 		for i, p := range pieces {
 			at = i
 			if err := r.statement(ctx, conn, to, i, p); err != nil {
-				outcome = "Rolled back: nothing of this run was changed."
-				if r.mode != modeWrite {
-					outcome = ""
+				first, _ := words(p.text)
+				switch {
+				case r.mode != modeWrite:
+				case alone && (first == "call" || first == "do"):
+					outcome = "Rolled back, but for what the procedure had committed before."
+				default:
+					outcome = nothingChanged
 				}
 				return err
 			}
@@ -253,7 +259,10 @@ func (s *session) performRun(ctx context.Context, r *sqlRun, to sink) {
 			return err
 		}
 		if err := exec(ctx, conn, `COMMIT`); err != nil {
-			outcome = "Rolled back: nothing of this run was changed."
+			outcome = "It is not known whether it was committed: look at what it changes."
+			if sqlState(err) != "" {
+				outcome = nothingChanged
+			}
 			return err
 		}
 		outcome = "Committed."

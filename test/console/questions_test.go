@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"html"
 	"net/url"
 	"os"
@@ -171,6 +170,6 @@ func testQuestions(t *testing.T, w *harness.World, base string) {
 		}
 	}
 	if got := w.Admin(`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'iasql console' AND state = 'active' AND pid <> pg_backend_pid()`); got != "0" {
-		t.Error(fmt.Sprintf("%s connections are left", got))
+		t.Errorf("%s connections are left", got)
 	}
 }

@@ -310,6 +310,7 @@ func testWrites(t *testing.T, w *harness.World, base string) {
 	}
 	v.has(v.run(`UPDATE queue SET visibility_timeout = 42 WHERE name = 'orders'; SELECT 1/0`, "write", "1"),
 		"division by zero", "In statement 2.", "nothing of this run was changed")
+	v.has(v.run(`CALL iasql_commit()`, "write", "1"), "no batch is open", "but for what the procedure had committed")
 	v.has(v.run(`UPDATE queue SET visibility_timeout = 43 WHERE name = 'orders'; COMMIT; SELECT 1/0`, "write", "1"),
 		"COMMIT has no place here")
 	if got := w.PSQL(`SELECT visibility_timeout FROM queue WHERE name = 'orders'`); got != "41" {
