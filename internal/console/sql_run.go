@@ -529,7 +529,9 @@ func (r *sqlRun) failed(err error, pieces []piece, at int) *sqlFailure {
 		if position := int(pg.Position); errors.As(err, &moved) && position > moved.before && at < len(pieces) {
 			f.point(r.text, pieces[at].at+position-moved.before)
 		}
-		if r.mode == modeRead && strings.Contains(pg.Message, "DECLARE CURSOR") { // which nobody has typed
+		// Nobody has typed DECLARE CURSOR.
+		if r.mode == modeRead && (strings.Contains(pg.Message, "DECLARE CURSOR") ||
+			strings.HasPrefix(pg.Message, "SELECT ... INTO is not allowed")) {
 			f.message, f.code = "this statement changes something, and the transaction is read-only", pgerrcode.ReadOnlySQLTransaction
 		}
 		if f.code == pgerrcode.ReadOnlySQLTransaction && f.hint == "" && r.mode != modeWrite {
