@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/questions"
 	"iasql/internal/console"
 	"iasql/internal/engine"
 	"iasql/internal/metrics"
@@ -176,7 +177,7 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	}
 	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
 		Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
-		TrustedProxies: s.proxies, Examples: aws.Examples}
+		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
 	}

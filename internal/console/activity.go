@@ -70,7 +70,7 @@ func (c *Console) activity(v *visit) {
 				return h.A(h.Href(to("/activity", "show", k.name)),
 					g.If(k.name == show, g.Attr("aria-current", "true")),
 					g.Text(k.text))
-			}), h.A(h.Href("/changes"), g.Text("Changed since"))),
+			}), h.A(h.Href("/changes"), g.Text("All changes"))),
 		content,
 		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
 			g.If(f.more || len(f.rows) >= feedSize && f.last > 0,

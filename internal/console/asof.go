@@ -138,17 +138,20 @@ func movedCard(name string, changed []moved) g.Node {
 	if len(changed) == 0 {
 		return h.Div(h.Class("card"), empty("Nothing of "+name+" changed in that time, or nothing that you may see."))
 	}
-	class := map[string]string{"created": "create", "deleted": "delete", "changed": "update", "came and went": "pull"}
 	return h.Section(h.Class("card plan"), h.H2(g.Text(grouped(int64(len(changed)))+" records of "+name+" changed")),
-		g.Map(changed, func(m moved) g.Node {
-			details := map[string]any{"original": m.from, "change": m.to}
-			if m.kind != "changed" {
-				details = nil
-			}
-			return h.Div(h.Class("step "+class[m.kind]),
-				h.P(h.Span(h.Class("state mode"), g.Text(m.kind)), recordLink(name, m.id),
-					h.Span(h.Class("muted small"), g.Text(entries(m.n)))), changes(details))
-		}))
+		g.Map(changed, func(m moved) g.Node { return m.step(name) }))
+}
+
+// step shows how a record of a table has changed.
+func (m moved) step(table string) g.Node {
+	class := map[string]string{"created": "create", "deleted": "delete", "changed": "update", "came and went": "pull"}
+	details := map[string]any{"original": m.from, "change": m.to}
+	if m.kind != "changed" {
+		details = nil
+	}
+	return h.Div(h.Class("step "+class[m.kind]),
+		h.P(h.Span(h.Class("state mode"), g.Text(m.kind)), recordLink(table, m.id),
+			h.Span(h.Class("muted small"), g.Text(entries(m.n)))), changes(details))
 }
 
 func entries(n int64) string {

@@ -35,6 +35,8 @@ type Options struct {
 	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed
 	// when attempts to sign in and requests are counted; empty believes nobody.
 	TrustedProxies []netip.Prefix
+	// Questions are a world's, as files of SQL (questions.go); nil has none.
+	Questions fs.FS
 	// Examples are shown where there is nothing yet.
 	Examples modules.Examples
 	// Throttled returns how often the cloud has throttled this engine lately, by
@@ -52,6 +54,8 @@ type Console struct {
 	visitors *limiters
 	events   *hub
 	handler  http.Handler
+	// questions are those that can be asked on the page of SQL.
+	questions []question
 }
 
 //go:embed static
@@ -72,6 +76,20 @@ func New(ctx context.Context, options Options) (*Console, error) {
 	c.events = newHub(base.Copy(), c.log)
 	go c.events.run(ctx)
 	go c.sessions.sweep(ctx)
+	own, err := fs.Sub(ownQuestions, "questions")
+	if err != nil {
+		return nil, err
+	}
+	for _, files := range []fs.FS{own, options.Questions} {
+		if files == nil {
+			continue
+		}
+		questions, err := loadQuestions(files)
+		if err != nil {
+			return nil, err
+		}
+		c.questions = append(c.questions, questions...)
+	}
 	c.handler = c.routes()
 	return c, nil
 }
@@ -100,6 +118,12 @@ func (c *Console) routes() http.Handler {
 	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))
 	mux.Handle("GET /activity", c.signedIn(c.activity))
 	mux.Handle("GET /changes", c.signedIn(c.changedSince))
+	mux.Handle("GET /sql", c.signedIn(c.sqlPage))
+	mux.Handle("GET /sql/names", c.signedIn(c.sqlNames))
+	mux.Handle("POST /sql", c.signedIn(c.runSQL))
+	mux.Handle("POST /sql/cancel", c.signedIn(c.cancelSQL))
+	mux.Handle("POST /sql/download", c.signedIn(c.downloadSQL))
+	mux.Handle("POST /sql/queries", c.signedIn(c.saveSQL))
 	mux.Handle("GET /modules", c.signedIn(c.modules))
 	mux.Handle("GET /modules/{module}", c.signedIn(c.manual))
 	mux.Handle("GET /as-of", c.signedIn(c.asOf))

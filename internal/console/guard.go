@@ -19,7 +19,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // mostForm bounds what a form may send.
-const mostForm = 64 << 10
+const mostForm = 256 << 10
 
 // guard is what holds for every request.
 func (c *Console) guard(next http.Handler) http.Handler {

@@ -38,6 +38,8 @@ var navigation = []struct{ path, text, key string }{
 	{"/batches", "Batches", "b"},
 	{"/map", "Map", "m"},
 	{"/activity", "Activity", "a"},
+	{"/changes", "Changes", "c"},
+	{"/sql", "SQL", "s"},
 	{"/modules", "Modules", "i"},
 	{"/as-of", "As of", "t"},
 }

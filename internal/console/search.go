@@ -157,7 +157,7 @@ func (hit hit) show() g.Node {
 // keyList says what keys do.
 func keyList() g.Node {
 	keys := [][2]string{{"Ctrl K · /", "search"}, {"↑ ↓ Enter", "choose a result"}, {"f", "go to the filter"},
-		{"j · k", "next and previous record of a list"}, {"?", "show the keys"}, {"Esc", "close"}}
+		{"j · k", "next and previous record of a list"}, {"Ctrl Enter", "run what is on the page of SQL"}, {"?", "show the keys"}, {"Esc", "close"}}
 	for _, n := range navigation {
 		keys = append(keys, [2]string{"g " + n.key, "go to " + n.text})
 	}

@@ -31,8 +31,10 @@ const (
 // and of no other.
 type session struct {
 	role    string
+	become  string // the role that its connections become; "": they log in as role
 	csrf    string
 	pool    *pgxpool.Pool
+	sql     sqlRuns
 	created time.Time
 
 	lock    sync.Mutex
@@ -209,7 +211,7 @@ func newSession(ctx context.Context, login *pgx.ConnConfig, become string) (*ses
 	if become != "" {
 		role = become
 	}
-	s := &session{role: role, csrf: secret(), created: time.Now(), used: time.Now(), ended: make(chan struct{}),
+	s := &session{role: role, become: become, csrf: secret(), created: time.Now(), used: time.Now(), ended: make(chan struct{}),
 		tasks: map[string]*task{}}
 	config, err := pgxpool.ParseConfig("")
 	if err != nil {

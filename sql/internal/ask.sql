@@ -19,6 +19,21 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.refuse_standby(text) IS 'Raises on a standby, which no engine works with.';
 
+-- A request is carried out by another session, which the caller's READ ONLY does not bind. RESET can take that from a
+-- transaction before PostgreSQL 16; a lock that belongs to the transaction nobody can give back before its end. The console
+-- holds this one where it lets people type what may change nothing (internal/console/sql_run.go).
+CREATE OR REPLACE FUNCTION iasql_internal.refuse_read_only(what text) RETURNS void
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF current_setting('transaction_read_only')::boolean
+       OR EXISTS (SELECT FROM pg_locks l WHERE l.pid = pg_backend_pid() AND l.locktype = 'advisory' AND l.classid = 25006 AND l.objid = 1 AND l.objsubid = 2) THEN
+        RAISE EXCEPTION 'this transaction is READ ONLY, and % changes something', what
+            USING ERRCODE = 'read_only_sql_transaction', HINT = 'Call it in a transaction that is READ WRITE. On the page of SQL of the console, tick "may write".';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.refuse_read_only(text) IS 'Raises in a transaction that may change nothing.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.submit(kind text, args jsonb, asked_by text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -51,6 +66,9 @@ DECLARE
     told     text;
 BEGIN
     PERFORM iasql_internal.refuse_standby(kind);
+    IF kind IN ('install', 'uninstall', 'sync', 'commit', 'revert') THEN
+        PERFORM iasql_internal.refuse_read_only('iasql_' || CASE kind WHEN 'sync' THEN 'sync_now' WHEN 'revert' THEN 'rollback' ELSE kind END);
+    END IF;
     IF NOT iasql_internal.engine_connected() THEN
         RAISE EXCEPTION 'no engine is connected to database %', current_database()
             USING ERRCODE = 'IA010', HINT = 'Start one: engine serve, with DATABASE_URL naming this database. SELECT * FROM iasql_engines() lists them.';

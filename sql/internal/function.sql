@@ -41,6 +41,7 @@ BEGIN
         END IF;
     END IF;
     IF needs <> 'SELECT' THEN
+        PERFORM iasql_internal.refuse_read_only(name);
         batch := iasql_internal.session_batch();
         IF batch IS NOT NULL THEN
             RAISE EXCEPTION '% acts at once and cannot be part of batch %, in which this session works', name, batch

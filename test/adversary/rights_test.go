@@ -107,6 +107,7 @@ var needNone = map[string]string{
 	"iasql_declare":  "opens an empty declaration; its end deletes",
 	"iasql_sync_now": "only sooner what the schedule does anyway",
 	"iasql_install":  "makes tables in which its caller has the rights of all; who may call it is granted",
+	"iasql_queries":  "texts of its caller's own, which nobody runs but who asks for it",
 	// The roles that it takes are asked of when it is redeemed: testToken in test/console.
 	"iasql_console_token": "signs its caller in",
 }

@@ -1,11 +1,13 @@
 package console
 
 import (
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"iasql/internal/test/harness"
 )
@@ -27,8 +29,39 @@ func testChanges(t *testing.T, w *harness.World, base string) {
 			t.Errorf("the page does not have %s: %s", want, page)
 		}
 	}
-	if older := v.get("/changes?hours=1&table=queue&page=1"); !strings.Contains(older, "‹ Newer") || strings.Contains(older, "delay_seconds") {
+	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(page)
+	if next == nil {
+		t.Fatalf("there is no second page: %s", page)
+	}
+	older := v.get(html.UnescapeString(next[1]))
+	if !strings.Contains(older, "‹ Newest") || strings.Contains(older, "delay_seconds") || !strings.Contains(older, "visibility_timeout") {
 		t.Errorf("the second page: %s", older)
+	}
+	shown := func(page string) int { return strings.Count(page, `<td><time `) }
+	if n := shown(page) + shown(older); shown(page) != 50 || n < 62 {
+		t.Errorf("the pages have %d and %d changes", shown(page), shown(older))
+	}
+	me := login(t, w.UserURL)
+	for address, want := range map[string]bool{"?table=queue&by=" + me: true, "?table=queue&kind=edit": true, "?table=queue&kind=drift": false, "?table=queue&account=default": true,
+		"?table=queue&account=other": false, "?table=queue&from=2020-01-01T00:00": true, "?table=queue&until=2020-01-01T00:00": false,
+		"?table=queue&from=" + time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04"): false} {
+		if page := v.get("/changes" + address); strings.Contains(page, "delay_seconds") != want {
+			t.Errorf("%s shows it: %v: %s", address, !want, page)
+		}
+	}
+	if page := v.get("/changes?table=queue&kind=edit&by=" + me); !strings.Contains(page, "kind edit ✕") || !strings.Contains(page, `href="/changes?by=`+me+`&amp;hours=24&amp;kind=edit"`) {
+		t.Errorf("a chip does not take its filter away: %s", page)
+	}
+	// Two times: what came and went between them is not different.
+	w.PSQL(`INSERT INTO queue (name) VALUES ('gone')`, `SELECT iasql_wait_for_all(60)`, `DELETE FROM queue WHERE name = 'gone'`, `SELECT iasql_wait_for_all(60)`)
+	between := v.get("/changes?hours=1&between=1")
+	for _, want := range []string{"<strong>queue </strong>", "created", "<strong>vpc </strong>"} {
+		if !strings.Contains(between, want) {
+			t.Errorf("compared, there is no %s: %s", want, between)
+		}
+	}
+	if gone := w.PSQL(`SELECT max(record_id) FROM iasql_audit_log WHERE table_name = 'queue' AND change_type = 'DELETE'`); strings.Contains(between, `href="/records/queue/`+gone+`"`) {
+		t.Error("compared, there is what came and went")
 	}
 	if none := v.get("/changes?by=nobody"); !strings.Contains(none, "Nothing has changed since then") {
 		t.Errorf("of nobody it shows %s", none)

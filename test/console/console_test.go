@@ -140,7 +140,7 @@ func (v *visitor) signIn(database string) int {
 var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1",
 	"/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
 	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed",
-	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&page=0", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/search?q=shop", "/events"}
+	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&account=default&kind=edit", "/changes?between=1", "/sql", "/sql/names", "/sql?ask=expiring", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/search?q=shop", "/events"}
 
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.
@@ -518,7 +518,7 @@ func testForged(t *testing.T, w *harness.World, base string) {
 		"/records/vpc?sort=" + strings.Repeat("x", 4000), "/records/vpc/99999999999999999999999", "/records/pg_authid",
 		"/records/pg_authid/1",
 		"/records/vpc?c=cidr_block%27--&o=eq&v=1", "/records/vpc?after=eyJpIjoie30ifQ",
-		"/as-of?table=vpc&from=nonsense", "/activity?before=x", "/changes?hours=x&page=-1&table=no&by=%27%25", "/records/queue?c=name&o=has&v=" +
+		"/as-of?table=vpc&from=nonsense", "/activity?before=x", "/changes?hours=x&before=-1&table=no&by=%27%25&from=x&kind=none", "/changes?before=2020-01-01T00:00:00.000000Z_x", "/sql?query=x", "/sql?ask=%27", "/records/queue?c=name&o=has&v=" +
 			strings.Repeat("y", 20000)} {
 		if status, body, _ := v.send(http.MethodGet, path, nil); status >= 500 ||
 			strings.Contains(body, "SCRAM-SHA-256") {

@@ -33,7 +33,7 @@ func TestMillion(t *testing.T) {
 		"/records/queue?c=visibility_timeout&o=gt&v=42990", "/records/queue?sort=visibility_timeout",
 		"/records/queue?sort=name", "/records/queue?state=unsettled", "/records/queue/" + id, "/map",
 		"/map/queue/" + id,
-		"/batches", "/search?q=big", "/search?q=big-777777", "/search?q=ig-7777", "/activity", "/activity?show=changes", "/changes", "/activity?show=cycles", "/modules", "/as-of?table=queue"} {
+		"/batches", "/search?q=big", "/search?q=big-777777", "/search?q=ig-7777", "/activity", "/activity?show=changes", "/changes", "/sql", "/sql/names", "/activity?show=cycles", "/modules", "/as-of?table=queue"} {
 		var took [3]time.Duration
 		for i := range took {
 			began := time.Now()

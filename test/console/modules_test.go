@@ -71,6 +71,7 @@ func TestEveryModule(t *testing.T) {
 		t.Errorf("the page of a part does not say of what: %s", page)
 	}
 	t.Logf("the slowest page is %s: %s", slow, slowest)
+	t.Run("questions", func(t *testing.T) { testQuestions(t, w, base) })
 	t.Run("browser", func(t *testing.T) {
 		b := newBrowser(t, newChromium(t), base)
 		b.signIn(w.UserURL)

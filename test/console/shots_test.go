@@ -82,6 +82,7 @@ func everyPage(b *browser, w *harness.World) {
 		{"batch", "/batches/" + batch, "decide"}, {"pending", "/batches/pending", "no batch is reviewed"},
 		{"map", "/map", "what hangs on what"}, {"map-record", "/map/vpc/" + vpc, "subnet"},
 		{"activity", "/activity", "SQS.CreateQueue"}, {"changes", "/activity?show=changes", "queue"}, {"changed", "/changes?hours=1", "Take it back"},
+		{"chips", "/changes?hours=1&table=queue&kind=edit", "kind edit"}, {"between", "/changes?hours=1&between=1", "created"},
 		{"cycles", "/activity?show=cycles", "full"},
 		{"conflicts", "/activity?show=conflicts", "conflicts"}, {"modules", "/modules", "aws_sqs"},
 		{"manual", "/modules/aws_vpc", "nat_gateway"}, {"as-of", "/as-of?table=queue", "created"},

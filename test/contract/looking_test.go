@@ -53,6 +53,7 @@ func TestColumns(t *testing.T) {
 		{"iasql_parts", "composition instance part key table_name record_id edited"},
 		{"iasql_mentions", "configuration table_name record_id shared"},
 		{"iasql_instances", "composition instance parts unfinished state review message"},
+		{"iasql_queries", "id name query owner shared"},
 		{"iasql_type_names", "name type_name table_name installed description"},
 		{"iasql_install('aws_account')", "module_name created_table_name record_count"},
 	} {
