@@ -151,3 +151,6 @@ GRANT EXECUTE ON FUNCTION iasql_internal.parts(text, bigint), iasql_internal.wan
 GRANT EXECUTE ON FUNCTION public.iasql_search(text, integer), iasql_internal.found(text, bigint[], text), iasql_internal.search_columns(text),
     iasql_internal.search_values(jsonb[], text[]), iasql_internal.search_rank(text, text) TO iasql_reader;
 GRANT SELECT ON iasql_internal.search_found TO iasql_reader;
+
+-- What the console's forms ask.
+GRANT EXECUTE ON FUNCTION iasql_internal.value_rules(text), iasql_internal.lists_in(text) TO iasql_reader;
