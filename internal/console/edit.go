@@ -185,7 +185,7 @@ func (d *editForm) copy() {
 		if !f.writable(true) {
 			continue
 		}
-		e := entry{as: f.ways()[0], null: f.boxed(f.ways()[0])}
+		e := entry{as: f.ways()[0]}
 		if old, is := taken[f.name]; is && !f.identity && !f.naming && !f.secret && !old.large {
 			e = old
 			e.was = ""
@@ -327,7 +327,7 @@ func (d *editForm) read(form url.Values) error {
 			if !d.fresh {
 				continue // as it is
 			}
-			e = entry{as: f.ways()[0], null: f.boxed(f.ways()[0])}
+			e = entry{as: f.ways()[0]}
 		}
 		d.entries[f.name] = e
 	}

@@ -32,7 +32,7 @@ const (
 type entry struct {
 	as     string
 	text   string
-	null   bool // the box says NULL
+	box    bool // ticked: an empty input is an empty value, not NULL; of a secret: it is removed
 	pairs  [][2]string
 	items  []string
 	was    string // what the form was made of: see seal
@@ -73,14 +73,16 @@ func (f *field) ways() []string {
 	return []string{asText}
 }
 
-// boxed reports whether the input cannot tell NULL from an empty value without a box.
+// boxed reports whether an input has a box by which an empty value is told from NULL: where
+// both are possible.
 func (f *field) boxed(as string) bool {
-	return f.nullable && slices.Contains([]string{asText, asLines, asArray}, as)
+	return f.nullable && !f.required && slices.Contains([]string{asText, asLines, asArray}, as) &&
+		!strings.HasPrefix(f.hint, "It must be 1 to ") && !strings.Contains(f.hint, "not empty")
 }
 
 // entryOf is what the form shows of a value; elements are those of an array, as JSON.
 func (f *field) entryOf(value, elements *string) entry {
-	e := entry{as: f.ways()[0], null: value == nil}
+	e := entry{as: f.ways()[0]}
 	switch {
 	case f.secret:
 		e.set = value != nil
@@ -110,6 +112,7 @@ func (f *field) entryOf(value, elements *string) entry {
 		e.text = *value
 	}
 	e.text = unixLines(e.text)
+	e.box = f.boxed(e.as) && value != nil && e.text == ""
 	e.was = seal(value) + "." + e.sum()
 	return e
 }
@@ -188,7 +191,7 @@ func (e entry) sum() string {
 			}
 		}
 	case asText, asLines, asArray:
-		fmt.Fprintf(&b, "%v %s", e.null && e.text == "", e.text)
+		fmt.Fprintf(&b, "%v %s", e.box && e.text == "", e.text)
 	default:
 		b.WriteString(strings.TrimSpace(e.text))
 	}
@@ -199,7 +202,7 @@ func (e entry) sum() string {
 // touched reports whether somebody has changed the input.
 func (e entry) touched() bool {
 	if e.as == asSecret {
-		return e.text != "" || e.null
+		return e.text != "" || e.box
 	}
 	_, was, _ := strings.Cut(e.was, ".")
 	return e.sum() != was
@@ -221,7 +224,7 @@ func (f *field) entryIn(form url.Values) (e entry, ok bool, err error) {
 	if !slices.Contains(f.ways(), e.as) {
 		return e, false, fmt.Errorf("column %s is not written as %q", f.name, shorten(e.as, 20))
 	}
-	e.was, e.null, e.set = form.Get("w."+f.name), form.Get("n."+f.name) != "", form.Get("s."+f.name) != ""
+	e.was, e.box, e.set = form.Get("w."+f.name), form.Get("b."+f.name) != "", form.Get("s."+f.name) != ""
 	values := form["v."+f.name]
 	switch e.as {
 	case asMap:
@@ -240,22 +243,12 @@ func (f *field) entryIn(form url.Values) (e entry, ok bool, err error) {
 		return e, true, nil
 	}
 	e.text = unixLines(form.Get("v." + f.name))
-	if e.null && e.text != "" && f.boxed(e.as) {
-		// The box counts where the text was left as it was: else he has typed one since.
-		same := e
-		same.null = false
-		if !same.touched() {
-			e.text = ""
-		} else {
-			e.null = false
-		}
-	}
 	return e, true, nil
 }
 
 // columnOf is the column of an input's name, "" for a name of another kind.
 func columnOf(name string) string {
-	if len(name) > 2 && strings.Contains("mvknws", name[:1]) && name[1] == '.' {
+	if len(name) > 2 && strings.Contains("mvkbws", name[:1]) && name[1] == '.' {
 		return name[2:]
 	}
 	return ""
@@ -303,12 +296,12 @@ func (f *field) value(e entry, fresh bool) (value *string, given bool, err error
 		switch {
 		case e.text != "":
 			return write(e.text)
-		case e.null:
+		case e.box:
 			return nil, true, nil
 		}
 		return blank()
 	case asText, asLines, asArray:
-		if e.text == "" && (e.null || fresh && !f.boxed(e.as)) {
+		if e.text == "" && !e.box && (fresh || f.nullable) {
 			return blank()
 		}
 		if e.as == asLines {

@@ -41,14 +41,19 @@ func (f *field) draw(t *formTable, e entry, c choices, fresh bool) g.Node {
 	return h.Div(h.Class(class), h.Div(h.Class("name"), label, f.marks(fresh, t)), h.Div(h.Class("body"), g.Group(body)))
 }
 
-// help is what the column is for, and which values it may have.
+// help is what the column is for, and which values it may have, without what the form
+// says by other means.
 func (f *field) help() string {
 	text := f.doc
-	if f.hint != "" && len(f.allowed) == 0 && !strings.Contains(f.hint, "regular expression") &&
-		!strings.HasPrefix(f.hint, "It must hold that") {
-		text = strings.TrimSpace(text + " " + f.hint)
+	for _, said := range []string{" (changing it replaces the object)", " (write-only)"} {
+		text = strings.TrimSuffix(text, said)
 	}
-	return text
+	phrase := strings.TrimSuffix(strings.TrimPrefix(f.hint, "It must be "), ".")
+	if f.hint == "" || len(f.allowed) > 0 || strings.Contains(text, phrase) || strings.Contains(phrase, "regular expression") ||
+		strings.Contains(phrase, "JSON") || strings.HasPrefix(phrase, "It must hold that") {
+		return text
+	}
+	return strings.TrimSpace(text + " " + f.hint)
 }
 
 func (f *field) marks(fresh bool, t *formTable) g.Node {
@@ -129,13 +134,13 @@ func (f *field) input(t *formTable, e entry, c choices, id string, fresh bool) g
 		}
 		return g.Group([]g.Node{g.If(e.set, h.Input(h.Type("hidden"), h.Name("s."+f.name), h.Value("1"))),
 			h.Input(add(h.Type("password"), h.Placeholder(state), h.AutoComplete("new-password"))...),
-			g.If(e.set && f.nullable && !f.required && !fresh, f.box(e, "remove it"))})
+			g.If(e.set && f.nullable && !f.required && !fresh, f.box(e, "remove it", "It becomes NULL."))})
 	case asJSON:
 		return area(add(h.Class("mono"), g.Attr("spellcheck", "false"), placeholder), e.text, 4)
 	case asLines:
-		return g.Group([]g.Node{area(add(h.Placeholder("one a line")), e.text, 2), g.If(f.boxed(e.as), f.box(e, f.empty(fresh)))})
+		return g.Group([]g.Node{area(add(h.Placeholder(f.listSample(fresh))), e.text, 2), f.emptyBox(e, "empty list", fresh)})
 	case asArray:
-		return g.Group([]g.Node{area(add(h.Class("mono"), h.Placeholder("{a,b}")), e.text, 2), g.If(f.boxed(e.as), f.box(e, f.empty(fresh)))})
+		return g.Group([]g.Node{area(add(h.Class("mono"), h.Placeholder("{a,b}")), e.text, 2), f.emptyBox(e, "empty list", fresh)})
 	case asMap:
 		return f.rows(e, id)
 	case asRef:
@@ -147,13 +152,21 @@ func (f *field) input(t *formTable, e entry, c choices, id string, fresh bool) g
 	if strings.Contains(e.text, "\n") || len(e.text) > 120 {
 		control = area(add(), e.text, 3)
 	}
-	return g.Group([]g.Node{control, g.If(f.boxed(e.as), f.box(e, f.empty(fresh)))})
+	return g.Group([]g.Node{control, f.emptyBox(e, "empty text", fresh)})
 }
 
 // area is an input of several lines. HTML drops the first line feed.
 func area(attributes []g.Node, text string, least int) g.Node {
 	rows := min(max(strings.Count(text, "\n")+2, least), 20)
 	return h.Textarea(append(attributes, h.Rows(number(int64(rows))), g.Text("\n"+text))...)
+}
+
+// listSample says how a list is written, and what an empty one means.
+func (f *field) listSample(fresh bool) string {
+	if text := f.empty(fresh); text != "" {
+		return "one a line; " + text + " if empty"
+	}
+	return "one a line"
 }
 
 func timeSample(kind string) string {
@@ -168,13 +181,18 @@ func timeSample(kind string) string {
 	return "2026-01-31 13:30:00+00"
 }
 
-// box tells NULL from an empty text.
-func (f *field) box(e entry, text string) g.Node {
-	if text == "" || strings.HasPrefix(text, "default") {
-		text = strings.TrimSuffix("default "+strings.TrimPrefix(text, "default: "), " ")
+// box is ticked for an empty value; the style hides it while the input has something.
+func (f *field) box(e entry, text, why string) g.Node {
+	return h.Label(h.Class("box"), g.Attr("title", why), h.Input(h.Type("checkbox"), h.Name("b."+f.name), h.Value("1"),
+		g.If(e.box, h.Checked())), g.Text(" "+text))
+}
+
+// emptyBox tells an empty value from NULL, or from the default.
+func (f *field) emptyBox(e entry, text string, fresh bool) g.Node {
+	if !f.boxed(e.as) {
+		return nil
 	}
-	return h.Label(h.Class("box"), h.Input(h.Type("checkbox"), h.Name("n."+f.name), h.Value("1"), g.If(e.null, h.Checked())),
-		g.Attr("title", "If the field is empty: ticked, it is "+text+"; else an empty value."), g.Text(" "+text))
+	return f.box(e, text, "An empty field is "+f.empty(fresh)+"; ticked, it is an "+text+".")
 }
 
 func (f *field) choice(attributes []g.Node, now string, allowed []string, fresh bool) g.Node {

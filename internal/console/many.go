@@ -151,7 +151,7 @@ func (d *manyForm) prepare(ctx context.Context, tx pgx.Tx, form map[string][]str
 		return false, errStrange(err.Error())
 	}
 	if !sent {
-		e = entry{as: d.column.ways()[0], null: d.column.boxed(d.column.ways()[0])}
+		e = entry{as: d.column.ways()[0]}
 	}
 	if d.choices, err = loadChoices(ctx, tx, []*field{d.column}); err != nil {
 		return false, err
