@@ -171,18 +171,23 @@ func (done *carried) enter(ctx context.Context, tx pgx.Tx, to where) error {
 	return tx.QueryRow(ctx, `SELECT iasql_internal.session_batch()`).Scan(&done.batch)
 }
 
-// ownBatches are the open batches that the visitor has opened himself, the newest first.
-func ownBatches(ctx context.Context, tx pgx.Tx) ([]batchInfo, error) {
+// load reads the open batches that the visitor has opened himself, the newest first.
+func (p *places) load(ctx context.Context, tx pgx.Tx) error {
+	err := tx.QueryRow(ctx, `SELECT has_function_privilege('public.iasql_begin(text, boolean)', 'EXECUTE')`).Scan(&p.stages)
+	if err != nil {
+		return err
+	}
 	rows, err := tx.Query(ctx, `
 		SELECT b.id, coalesce(b.name, ''), b.records, b.since FROM public.iasql_batches b
 		WHERE b.owner = current_user AND b.phase = 'open' ORDER BY b.since DESC LIMIT 50`)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (batchInfo, error) {
+	p.own, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (batchInfo, error) {
 		var b batchInfo
 		return b, row.Scan(&b.id, &b.name, &b.records, &b.since)
 	})
+	return err
 }
 
 var keyOf = regexp.MustCompile(`^Key \(([^()]+)\)=`)

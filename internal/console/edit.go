@@ -47,6 +47,7 @@ type editForm struct {
 // places are where a change may go: the batches of the visitor, and what he has chosen.
 type places struct {
 	own    []batchInfo
+	stages bool   // he may open a batch
 	chosen string // the number of a batch, "" for a new one
 	given  bool
 }
@@ -57,7 +58,7 @@ func (d *editForm) load(ctx context.Context, tx pgx.Tx, name, id string) (err er
 	if d.t, err = loadForm(ctx, tx, name); err != nil {
 		return err
 	}
-	if d.places.own, err = ownBatches(ctx, tx); err != nil {
+	if err = d.places.load(ctx, tx); err != nil {
 		return err
 	}
 	d.entries = map[string]entry{}
@@ -121,7 +122,7 @@ func (t *formTable) valuesOf(ctx context.Context, tx pgx.Tx, id int64, fields []
 // place chooses the batch of a change: that in which the record is staged already, else
 // the visitor's newest one.
 func (d *editForm) place(ctx context.Context, tx pgx.Tx) error {
-	if d.places.given || len(d.places.own) == 0 {
+	if d.places.given {
 		return nil
 	}
 	if d.id != 0 {

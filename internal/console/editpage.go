@@ -38,7 +38,7 @@ func (c *choices) name(ctx context.Context, tx pgx.Tx, fields []*field, entries 
 func (p places) draw(now string, sql bool) g.Node {
 	batch := h.Input(h.Type("hidden"), h.Name("batch"), h.Value(""))
 	into := "Stage in a new batch"
-	if len(p.own) > 0 {
+	if len(p.own) > 0 && p.stages {
 		into = "Stage in my batch"
 		options := []g.Node{}
 		for _, b := range p.own {
@@ -57,7 +57,7 @@ func (p places) draw(now string, sql bool) g.Node {
 		return h.Button(h.Class(class), h.Type("submit"), h.Name("how"), h.Value(how), g.Attr("title", why), g.Text(text))
 	}
 	return h.Div(h.Class("send"),
-		button("primary", "stage", into, "You review the batch before anything reaches the cloud."),
+		g.If(p.stages, button("primary", "stage", into, "You review the batch before anything reaches the cloud.")),
 		button("", "now", now, "It is pushed to the cloud in a moment, without a review."),
 		g.If(sql, button("", "sql", "Show the SQL", "Runs nothing.")),
 		batch)
@@ -78,7 +78,7 @@ func (v *visit) showForm(d *editForm, status int) {
 		case f.writable(d.fresh) && !e.large:
 			input := f.draw(d.t, e, d.choices, d.fresh)
 			given := e.text != "" || len(e.pairs) > 0 || len(e.items) > 0
-			if !d.fresh || f.required || f.naming || f.name == "tags" || given || e.failed != "" {
+			if !d.fresh || f.required || f.naming || f.telling || f.name == "tags" || given || e.failed != "" {
 				first = append(first, input)
 			} else {
 				rest = append(rest, input)

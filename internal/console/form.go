@@ -36,6 +36,7 @@ type field struct {
 	fixedWithin             []string
 	secret, identity        bool
 	naming                  bool // people know the record by it
+	telling                 bool // of the columns that tell which record is meant
 	required                bool
 	allowed                 []string
 	least, most, hint       string
@@ -114,7 +115,8 @@ func (t *formTable) loadFields(ctx context.Context, tx pgx.Tx) error {
 			has_column_privilege(a.attrelid, a.attnum, 'SELECT'), has_column_privilege(a.attrelid, a.attnum, 'INSERT'), has_column_privilege(a.attrelid, a.attnum, 'UPDATE'),
 			a.attname = ANY (m.assigned) OR a.attgenerated <> '' OR a.attidentity = 'a', a.attname = ANY (m.fixed),
 			ARRAY(SELECT jsonb_array_elements_text(CASE jsonb_typeof(m.fixed_within -> a.attname::text) WHEN 'array' THEN m.fixed_within -> a.attname::text END)),
-			a.attname = ANY (m.write_only), a.attname = ANY (m.identity), a.attname = ANY (m.names), a.attname = ANY (m.required) OR a.attnotnull
+			a.attname = ANY (m.write_only), a.attname = ANY (m.identity), a.attname = ANY (m.names), a.attname = ANY (m.required) OR a.attnotnull,
+			a.attname = ANY (m.natural_key) AND a.attname NOT IN ('account', 'region')
 		FROM pg_attribute a
 		JOIN pg_type y ON y.oid = a.atttypid
 		JOIN iasql_internal.managed_table m ON m.name = $2
@@ -126,7 +128,7 @@ func (t *formTable) loadFields(ctx context.Context, tx pgx.Tx) error {
 	t.fields, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*field, error) {
 		f := &field{}
 		err := row.Scan(&f.name, &f.quoted, &f.kind, &f.doc, &f.category, &f.element, &f.nullable, &f.fallback, &f.readable,
-			&f.insertable, &f.updatable, &f.computed, &f.fixed, &f.fixedWithin, &f.secret, &f.identity, &f.naming, &f.required)
+			&f.insertable, &f.updatable, &f.computed, &f.fixed, &f.fixedWithin, &f.secret, &f.identity, &f.naming, &f.required, &f.telling)
 		f.required = f.required && f.fallback == ""
 		return f, err
 	})

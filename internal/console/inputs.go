@@ -30,15 +30,36 @@ func (f *field) draw(t *formTable, e entry, c choices, fresh bool) g.Node {
 	if f.doc != "" || f.hint != "" {
 		body = append(body, h.P(h.Class("muted small"), h.ID(id+"-doc"), g.Text(shorten(f.help(), 600))))
 	}
-	label := h.Label(h.For(id), g.Text(f.name))
+	if text := t.replaced(); text != "" && !fresh && (f.fixed || len(f.fixedWithin) > 0) {
+		body = append(body, h.P(h.Class("muted small"), g.Text(text)))
+	}
+	label := h.Label(h.For(id), broken(f.name))
 	if e.as == asMap || e.as == asRefs {
-		label = h.Span(h.Class("label"), h.ID(id+"-name"), g.Text(f.name))
+		label = h.Span(h.Class("label"), h.ID(id+"-name"), broken(f.name))
 	}
 	class := "field"
 	if e.failed != "" || e.clash {
 		class += " wrong"
 	}
 	return h.Div(h.Class(class), h.Div(h.Class("name"), label, f.marks(fresh, t)), h.Div(h.Class("body"), g.Group(body)))
+}
+
+// replaced says what a replacement of a record takes along; "" if nothing.
+func (t *formTable) replaced() string {
+	text := ""
+	if len(t.parts) > 0 {
+		text = "With the old object goes what is part of it: " + strings.Join(t.parts, ", ") + "."
+	}
+	if t.holdsData {
+		text += " The old object's data is lost: a replacement is refused unless the record is unprotected."
+	}
+	return strings.TrimSpace(text)
+}
+
+// broken lets a long name go on in the next line after an underscore.
+func broken(name string) g.Node {
+	parts := strings.SplitAfter(name, "_")
+	return g.Map(parts, func(part string) g.Node { return g.Group([]g.Node{g.Text(part), g.El("wbr")}) })
 }
 
 // help is what the column is for, and which values it may have, without what the form
@@ -64,20 +85,11 @@ func (f *field) marks(fresh bool, t *formTable) g.Node {
 	if f.required && fresh {
 		mark("needed", "required", "A record needs it.")
 	}
-	if !fresh {
-		with := ""
-		if len(t.parts) > 0 {
-			with = " What goes with it: " + strings.Join(t.parts, ", ") + "."
-		}
-		if t.holdsData {
-			with += " The old object holds data, which a replacement loses: the engine refuses that while it is protected."
-		}
-		if f.fixed {
-			mark("replaces", "a change replaces the record", "Its object is deleted, and made anew."+with)
-		} else if len(f.fixedWithin) > 0 {
-			mark("replaces", "a change of "+shorten(strings.Join(f.fixedWithin, ", "), 60)+" replaces the record",
-				"Its object is deleted, and made anew."+with)
-		}
+	if !fresh && f.fixed {
+		mark("replaces", "a change replaces the record", "Its object is deleted, and made anew.")
+	} else if !fresh && len(f.fixedWithin) > 0 {
+		mark("replaces", "a change of "+shorten(strings.Join(f.fixedWithin, ", "), 60)+" replaces the record",
+			"Its object is deleted, and made anew.")
 	}
 	if f.secret {
 		mark("", "secret", "It is never shown.")

@@ -78,7 +78,7 @@ func (d *manyForm) check(form map[string][]string) error {
 	}
 	for name := range form {
 		column := columnOf(name)
-		if column == "" && !slices.Contains([]string{"csrf", "how", "batch", "row", "do", "key", "text", "column"}, name) {
+		if column == "" && !slices.Contains([]string{"csrf", "how", "batch", "row", "do", "key", "text", "column", "sure"}, name) {
 			return errStrange("The form has no field " + shorten(name, 60) + ".")
 		}
 		if column != "" && (d.column == nil || column != d.column.name) {
@@ -143,8 +143,8 @@ func (c *Console) many(v *visit) {
 
 // prepare takes the value of a column. asked is true while the form has none yet.
 func (d *manyForm) prepare(ctx context.Context, tx pgx.Tx, form map[string][]string) (asked bool, err error) {
-	if d.column == nil {
-		return false, nil
+	if d.column == nil { // a deletion that nobody reviews is asked for twice
+		return d.do == "delete" && len(form["sure"]) == 0 && slices.Equal(form["how"], []string{"now"}), nil
 	}
 	e, sent, err := d.column.entryIn(form)
 	if err != nil {
@@ -245,6 +245,7 @@ func (v *visit) showMany(d *manyForm, status int) {
 		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name("column"), h.Value(d.column.name)))
 		body = d.column.draw(d.t, d.entries[d.column.name], d.choices, false)
 	case d.do == "delete":
+		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name("sure"), h.Value("1")))
 		body = h.P(g.Text("The objects go from the cloud, too."))
 	default:
 		body = tagInputs(d.key, d.text, d.do == "untag")

@@ -74,7 +74,7 @@ func (c *Console) record(v *visit) {
 		if form, err = loadForm(v.ctx(), tx, d.t.name); err != nil {
 			return err
 		}
-		if own.own, err = ownBatches(v.ctx(), tx); err == nil {
+		if err = own.load(v.ctx(), tx); err == nil {
 			own.choose(d.state.batch)
 		}
 		return err

@@ -323,10 +323,11 @@ func (c *Console) records(v *visit) {
 		if form, err = loadForm(v.ctx(), tx, t.name); err != nil {
 			return err
 		}
-		if own.own, err = ownBatches(v.ctx(), tx); err == nil {
-			own.choose(0)
+		if err = own.load(v.ctx(), tx); err != nil {
+			return err
 		}
-		return err
+		own.choose(0)
+		return nil
 	})
 	if err != nil {
 		v.failed(err)

@@ -451,6 +451,7 @@ func testManyRows(t *testing.T, e *editor) {
 	asked["row"] = append(asked["row"], "99999999")
 	e.refused(many, "now", asked, http.StatusUnprocessableEntity, "Of 11 records 10 are there")
 	form.Set("do", "delete")
+	e.refused(many, "now", form, http.StatusOK, "Delete on 10 records of instance", "The objects go from the cloud, too.") // it asks again
 	for i := range 501 {
 		form.Add("row", fmt.Sprint(i))
 	}

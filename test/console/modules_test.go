@@ -39,8 +39,15 @@ func TestEveryModule(t *testing.T) {
 		if !strings.Contains(page, "What the columns mean") {
 			t.Errorf("%s does not say what its columns mean", name)
 		}
+		forms := []string{"/records/" + name + "/new"}
 		if id := w.PSQL(`SELECT min(id) FROM ` + name); id != "" {
 			timed("/records/" + name + "/" + id)
+			forms = append(forms, "/records/"+name+"/"+id+"/edit", "/records/"+name+"/"+id+"/duplicate")
+		}
+		for _, path := range forms {
+			if status, body, _ := v.send(http.MethodGet, path, nil); status != http.StatusOK && status != http.StatusForbidden {
+				t.Errorf("GET %s: %d\n%s", path, status, body)
+			}
 		}
 	}
 	for _, path := range []string{"/", "/records", "/modules", "/map", "/activity"} {
