@@ -89,6 +89,10 @@ func (v *visit) showForm(d *editForm, status int) {
 			fixed = append(fixed, h.Tr(h.Th(h.Scope("row"), g.Attr("title", f.doc), g.Text(f.name)), h.Td(value(column, d.values[i], 500))))
 		}
 	}
+	note := g.Node(nil)
+	if text := d.t.replaced(); text != "" && !d.fresh {
+		note = h.P(h.Class("muted small"), g.Text(text))
+	}
 	if len(first) == 0 {
 		first, rest = rest, nil
 	}
@@ -97,7 +101,7 @@ func (v *visit) showForm(d *editForm, status int) {
 		showSQL(d.shown),
 		h.Form(h.Class("edit"), h.Method("post"), h.Action(action), h.AutoComplete("off"),
 			h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
-			h.Div(h.Class("card"), g.Group(first),
+			h.Div(h.Class("card"), note, g.Group(first),
 				g.If(len(rest) > 0, h.Details(g.If(open, g.Attr("open")), h.Summary(g.Text("Optional columns ("+number(int64(len(rest)))+")")), g.Group(rest)))),
 			d.places.draw("Save now", true)),
 		g.If(len(fixed) > 0, h.Details(h.Class("card"), h.Summary(g.Text("What you cannot change ("+number(int64(len(fixed)))+")")),

@@ -30,9 +30,6 @@ func (f *field) draw(t *formTable, e entry, c choices, fresh bool) g.Node {
 	if f.doc != "" || f.hint != "" {
 		body = append(body, h.P(h.Class("muted small"), h.ID(id+"-doc"), g.Text(shorten(f.help(), 600))))
 	}
-	if text := t.replaced(); text != "" && !fresh && (f.fixed || len(f.fixedWithin) > 0) {
-		body = append(body, h.P(h.Class("muted small"), g.Text(text)))
-	}
 	label := h.Label(h.For(id), broken(f.name))
 	if e.as == asMap || e.as == asRefs {
 		label = h.Span(h.Class("label"), h.ID(id+"-name"), broken(f.name))
@@ -41,14 +38,20 @@ func (f *field) draw(t *formTable, e entry, c choices, fresh bool) g.Node {
 	if e.failed != "" || e.clash {
 		class += " wrong"
 	}
-	return h.Div(h.Class(class), h.Div(h.Class("name"), label, f.marks(fresh, t)), h.Div(h.Class("body"), g.Group(body)))
+	return h.Div(h.Class(class), h.Div(h.Class("name"), label, f.marks(fresh)), h.Div(h.Class("body"), g.Group(body)))
 }
 
-// replaced says what a replacement of a record takes along; "" if nothing.
+// replaced says what a replacement of a record takes along; "" if nothing does, or no column
+// replaces one.
 func (t *formTable) replaced() string {
 	text := ""
+	if !slices.ContainsFunc(t.fields, func(f *field) bool {
+		return f.writable(false) && (f.fixed || len(f.fixedWithin) > 0)
+	}) {
+		return text
+	}
 	if len(t.parts) > 0 {
-		text = "With the old object goes what is part of it: " + strings.Join(t.parts, ", ") + "."
+		text = "If a change replaces the record, what is part of its old object goes with that: " + strings.Join(t.parts, ", ") + "."
 	}
 	if t.holdsData {
 		text += " The old object's data is lost: a replacement is refused unless the record is unprotected."
@@ -77,7 +80,7 @@ func (f *field) help() string {
 	return strings.TrimSpace(text + " " + f.hint)
 }
 
-func (f *field) marks(fresh bool, t *formTable) g.Node {
+func (f *field) marks(fresh bool) g.Node {
 	var marks []g.Node
 	mark := func(class, text, why string) {
 		marks = append(marks, h.Span(h.Class("mark "+class), g.Attr("title", why), g.Text(text)))

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/chromedp/chromedp"
@@ -68,6 +69,20 @@ func testEditBrowser(b *browser, w *harness.World) {
 	shootEdit(b, w)
 }
 
+// shootState takes pictures of what a page has become.
+func (b *browser) shootState(name string) {
+	b.Helper()
+	for _, dark := range []bool{false, true} {
+		for _, width := range []int64{1440, 390} {
+			b.size(width, dark)
+			var picture []byte
+			b.do("picture of "+name, chromedp.CaptureScreenshot(&picture))
+			b.write(*every, fmt.Sprintf("%s-%d-%s", name, width, map[bool]string{false: "light", true: "dark"}[dark]), picture)
+		}
+	}
+	b.size(1440, false)
+}
+
 // shootEdit takes pictures of the forms, for whoever changes how they look.
 func shootEdit(b *browser, w *harness.World) {
 	if *every == "" {
@@ -80,4 +95,25 @@ func shootEdit(b *browser, w *harness.World) {
 		{"edit-copy", instance + "/duplicate", "instance_type"}} {
 		b.shootEvery(p[0], p[1], p[2])
 	}
+	b.open("/records/instance")
+	b.do("tick", chromedp.Click("input[data-all]", chromedp.ByQuery))
+	b.shootState("edit-ticked")
+	b.do("a column", chromedp.SetValue("#many-do", "column", chromedp.ByQuery))
+	b.shootState("edit-ticked-column")
+	b.click(`#many button[value="now"]`)
+	b.shootState("edit-many")
+	queue := w.PSQL(`SELECT id FROM queue WHERE name = 'orders'`)
+	b.open("/records/queue/" + queue + "/edit")
+	b.do("a change", chromedp.SetValue("#f-delay_seconds", "13", chromedp.ByQuery), chromedp.SetValue("#f-policy", "{\n  \"a\": }", chromedp.ByQuery))
+	w.PSQL(`UPDATE queue SET delay_seconds = 14 WHERE id = ` + queue)
+	b.click(`button[value="sql"]`)
+	b.shootState("edit-wrong")
+	b.do("no policy", chromedp.Evaluate(`document.querySelector("#f-policy").value = ""`, nil))
+	b.click(`button[value="sql"]`)
+	b.shootState("edit-sql")
+	b.click(`button[value="now"]`)
+	b.shootState("edit-clash")
+	b.open("/records/queue/" + queue)
+	b.do("delete", chromedp.Click(".tools summary", chromedp.ByQuery))
+	b.shootState("edit-delete")
 }
