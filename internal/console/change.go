@@ -194,7 +194,10 @@ var keyOf = regexp.MustCompile(`^Key \(([^()]+)\)=`)
 
 // complaint is what the database says against a change: of which column, where it names
 // one.
-type complaint struct{ column, text, hint string }
+type complaint struct {
+	column, text, hint string
+	see                []string // the columns whose inputs say more
+}
 
 // complaintOf reads an error of a change.
 func (t *formTable) complaintOf(err error) complaint {

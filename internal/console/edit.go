@@ -266,6 +266,7 @@ func (c *Console) saveRecord(v *visit) {
 	change, good := d.edit()
 	switch {
 	case !good:
+		d.said = complaint{text: "Nothing was written.", see: d.wrong()}
 		v.showForm(&d, http.StatusUnprocessableEntity)
 		return
 	case !d.fresh && len(change.sets) == 0:
@@ -366,6 +367,16 @@ func (f *field) settle(ctx context.Context, tx pgx.Tx, e *entry) (err error) {
 	return nil
 }
 
+// wrong are the columns whose inputs something is said against.
+func (d *editForm) wrong() (columns []string) {
+	for _, f := range d.t.fields {
+		if e := d.entries[f.name]; e.failed != "" || e.clash {
+			columns = append(columns, f.name)
+		}
+	}
+	return columns
+}
+
 // edit is what the form comes to: only what was changed. good is false if an input has
 // what cannot be written.
 func (d *editForm) edit() (change edit, good bool) {
@@ -429,7 +440,7 @@ func (d *editForm) check(ctx context.Context, tx pgx.Tx, change edit) error {
 // complain says at the form why a change was not made, and returns the page's status.
 func (d *editForm) complain(v *visit, change edit, err error) int {
 	if errors.Is(err, errClash) {
-		d.said = complaint{text: "Nothing was written: somebody else has changed the same meanwhile."}
+		d.said = complaint{text: "Nothing was written: somebody else has changed the same meanwhile.", see: d.wrong()}
 		return http.StatusConflict
 	}
 	said := d.t.complaintOf(err)
@@ -439,7 +450,7 @@ func (d *editForm) complain(v *visit, change edit, err error) int {
 	if e, is := d.entries[said.column]; is && slices.Contains(d.inputs(), d.t.field(said.column)) {
 		e.failed = strings.TrimSpace(said.text + "\n" + said.hint)
 		d.entries[said.column] = e
-		said = complaint{text: "Nothing was written: see " + said.column + "."}
+		said = complaint{text: "Nothing was written.", see: d.wrong()}
 	}
 	d.said = said
 	return http.StatusUnprocessableEntity

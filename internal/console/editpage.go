@@ -121,7 +121,10 @@ func (c complaint) draw() g.Node {
 	if c.text == "" {
 		return nil
 	}
-	return h.Div(h.Class("alert bad"), h.Role("alert"), h.P(g.Text(shorten(c.text, 3000))),
+	return h.Div(h.Class("alert bad"), h.Role("alert"), h.P(g.Text(shorten(c.text, 3000)),
+		g.Map(c.see, func(column string) g.Node {
+			return g.Group([]g.Node{g.Text(" "), h.A(h.Href("#f-"+column), g.Text("See "+column+"."))})
+		})),
 		g.If(c.hint != "", h.P(h.Class("message"), g.Text(shorten(c.hint, 3000)))))
 }
 

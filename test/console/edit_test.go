@@ -172,7 +172,8 @@ func TestEditing(t *testing.T) {
 		name string
 		test func(*testing.T, *editor)
 	}{{"new", testNew}, {"one column", testOneColumn}, {"duplicate", testDuplicate}, {"wrong", testWrong}, {"clash", testClash},
-		{"secret", testSecret}, {"staged", testStaged}, {"many", testManyRows}, {"rights", testEditRights}, {"strange", testStrange}} {
+		{"secret", testSecret}, {"staged", testStaged}, {"many", testManyRows}, {"rights", testEditRights}, {"strange", testStrange},
+		{"reference", testReference}, {"lists", testLists}} {
 		t.Run(c.name, func(t *testing.T) {
 			world := *w
 			world.T = t
@@ -212,7 +213,7 @@ func testNew(t *testing.T, e *editor) {
 	form.Set("v.visibility_timeout", "99999")
 	e.refused("/records/queue/new", "now", form, http.StatusUnprocessableEntity, "from-a-form", "99999", "from 0 to 43200")
 	form.Set("v.visibility_timeout", "many")
-	e.refused("/records/queue/new", "now", form, http.StatusUnprocessableEntity, "see visibility_timeout", "invalid input syntax for type integer")
+	e.refused("/records/queue/new", "now", form, http.StatusUnprocessableEntity, "See visibility_timeout.", "invalid input syntax for type integer")
 	form.Set("v.visibility_timeout", "45")
 	form.Set("v.name", "orders")
 	e.refused("/records/queue/new", "now", form, http.StatusUnprocessableEntity, "already exists")
@@ -551,5 +552,67 @@ func testStrange(t *testing.T, e *editor) {
 	e.refused(path, "now", form, http.StatusRequestEntityTooLarge, "too large")
 	if after := e.w.PSQL(`SELECT max(id) FROM iasql_audit_log WHERE origin = 'user'`); after != before {
 		t.Error("something was written")
+	}
+}
+
+// Of a table with many records a reference takes what is typed: an id, or a name.
+func testReference(t *testing.T, e *editor) {
+	vpc := e.w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.7.0.0/16'`)
+	e.w.Admin(`SET session_replication_role = replica`,
+		`INSERT INTO vpc (account, region, cidr_block, tags) SELECT account, region, '10.9.0.0/16', jsonb_build_object('Name', 'many-' || i) FROM generate_series(1, 250) i, (SELECT account, region FROM vpc WHERE id = `+vpc+`) v`)
+	defer e.w.Admin(`SET session_replication_role = replica`, `DELETE FROM vpc WHERE tags ->> 'Name' LIKE 'many-%'`)
+	page := e.get("/records/subnet/new")
+	if !strings.Contains(page, `hx-get="/pick/subnet/vpc_id"`) || !strings.Contains(page, "<datalist") {
+		t.Errorf("of many records the form does not search:\n%s", page)
+	}
+	if options := e.get("/pick/subnet/vpc_id?v.vpc_id=" + vpc); !strings.Contains(options, `<option value="`+vpc+`">shop · `+vpc) {
+		t.Errorf("an id finds %s", options)
+	}
+	e.w.Eventually(patience, "the search finds a VPC by its name", func() bool {
+		return strings.Contains(e.get("/pick/subnet/vpc_id?v.vpc_id=shop"), `<option value="`+vpc+`">`)
+	})
+	form := formIn(t, page, "/records/subnet/new")
+	form.Set("v.cidr_block", "10.7.3.0/24")
+	form.Set("v.vpc_id", "no such VPC")
+	e.refused("/records/subnet/new", "sql", form, http.StatusUnprocessableEntity, `No record of vpc is called "no such VPC"`)
+	form.Set("v.vpc_id", "Shop")
+	e.refused("/records/subnet/new", "sql", form, http.StatusOK, "VALUES ('"+vpc+"', '10.7.3.0/24');")
+	form.Set("v.vpc_id", vpc)
+	e.refused("/records/subnet/new", "sql", form, http.StatusOK, "VALUES ('"+vpc+"', '10.7.3.0/24');")
+}
+
+// Lists, and columns of somebody's own.
+func testLists(t *testing.T, e *editor) {
+	e.w.Admin(`ALTER TABLE queue ADD COLUMN "Notes; --" text[], ADD COLUMN priority smallint NOT NULL DEFAULT 3, ADD COLUMN extra jsonb`)
+	defer e.w.Admin(`ALTER TABLE queue DROP COLUMN "Notes; --", DROP COLUMN priority, DROP COLUMN extra`)
+	id := e.w.PSQL(`SELECT id FROM queue WHERE name = 'orders'`)
+	path := "/records/queue/" + id + "/edit"
+	const notes = "v.Notes; --"
+	form := e.open(path, path)
+	form.Set(notes, "one \"quoted\"\r\n\r\n two, and {three}\r\n")
+	form.Set("v.extra", `{"n": 12345678901234567890, "list": [1, 2]}`)
+	e.done(path, "now", form)
+	if got := e.w.PSQL(`SELECT to_jsonb("Notes; --") || jsonb_build_array(extra -> 'n') FROM queue WHERE id = ` + id); got != `["one \"quoted\"", "two, and {three}", 12345678901234567890]` {
+		t.Errorf("it wrote %s", got)
+	}
+	form = e.open(path, path)
+	e.refused(path, "now", form, http.StatusUnprocessableEntity, "Nothing was changed.")
+	form.Set(notes, "")
+	e.refused(path, "sql", form, http.StatusOK, `SET "Notes; --" = NULL WHERE`)
+	form.Set("b.Notes; --", "1")
+	e.refused(path, "sql", form, http.StatusOK, `SET "Notes; --" = '{}' WHERE`)
+	form = e.open(path, path)
+	form.Set("v.priority", "")
+	e.refused(path, "now", form, http.StatusUnprocessableEntity, "It needs a value.")
+	// What lines cannot show is shown as PostgreSQL writes it, and stays as it is.
+	e.w.PSQL(`UPDATE queue SET "Notes; --" = ARRAY['a', NULL, E'b\nc'], extra = '{"a": "b"}' WHERE id = ` + id)
+	form = e.open(path, path)
+	if form.Get("m.Notes; --") != "array" || form.Get("m.extra") != "map" {
+		t.Errorf("a list with NULL is shown as %q, an object of texts as %q", form.Get("m.Notes; --"), form.Get("m.extra"))
+	}
+	form.Set("v.priority", "4")
+	e.done(path, "now", form)
+	if columns := e.written("queue", id); columns != "priority" {
+		t.Errorf("it has written %s", columns)
 	}
 }
