@@ -48,6 +48,7 @@ type field struct {
 type target struct {
 	table, key      string
 	names, identity []string
+	blind           bool // the visitor may not read the key: he types it
 }
 
 func (t *formTable) field(name string) *field {

@@ -231,7 +231,7 @@ func (f *field) choice(attributes []g.Node, now string, allowed []string, fresh 
 // rows are keys and values. A row without a key counts for nothing.
 func (f *field) rows(e entry, id string) g.Node {
 	pairs := append(slices.Clone(e.pairs), make([][2]string, blankRows)...)
-	return h.Div(h.Class("pairs"), h.Role("group"), h.Aria("labelledby", id+"-name"), g.Map(pairs, func(p [2]string) g.Node {
+	return h.Div(h.Class("pairs"), h.ID(id), h.Role("group"), h.Aria("labelledby", id+"-name"), g.Map(pairs, func(p [2]string) g.Node {
 		return h.Div(h.Class("pair"),
 			h.Input(h.Name("k."+f.name), h.Value(p[0]), h.Placeholder("key"), h.Aria("label", "key"), h.AutoComplete("off")),
 			h.Input(h.Name("v."+f.name), h.Value(p[1]), h.Placeholder("value"), h.Aria("label", "value"), h.AutoComplete("off")))
@@ -277,5 +277,5 @@ func (f *field) references(t *formTable, e entry, c choices, id string) g.Node {
 		attributes := []g.Node{h.ID(id + "-" + number(int64(i))), h.Name("v." + f.name), h.Aria("labelledby", id+"-name")}
 		rows = append(rows, f.reference(t, attributes, item, c, id+"-"+number(int64(i)), false))
 	}
-	return h.Div(h.Class("items"), h.Role("group"), h.Aria("labelledby", id+"-name"), g.Group(rows))
+	return h.Div(h.Class("items"), h.ID(id), h.Role("group"), h.Aria("labelledby", id+"-name"), g.Group(rows))
 }

@@ -63,6 +63,7 @@ func loadChoices(ctx context.Context, tx pgx.Tx, fields []*field) (c choices, er
 		if len(c.of[name]) > mostOptions {
 			c.of[name], c.many[name] = c.of[name][:50], true
 		}
+		c.many[name] = c.many[name] || f.refers.blind
 	}
 	return c, nil
 }
@@ -91,8 +92,11 @@ func (t *target) options(ctx context.Context, tx pgx.Tx, condition string, most 
 		}
 		keyed = keyed || column == t.key
 		return nil
-	}); err != nil || !keyed {
-		return nil, err // what he may not see, he cannot choose
+	}); err != nil {
+		return nil, err
+	}
+	if t.blind = !keyed; t.blind {
+		return nil, nil
 	}
 	key := "t." + ident(t.key)
 	rows, err = tx.Query(ctx, fmt.Sprintf(`
@@ -145,7 +149,7 @@ func (t *target) settle(ctx context.Context, tx pgx.Tx, text string) (string, er
 		return "", nil
 	}
 	found, err := t.found(ctx, tx, text)
-	if err != nil {
+	if err != nil || t.blind {
 		return text, err
 	}
 	var called []option
