@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -66,7 +67,7 @@ func (f *field) ways() []string {
 	case f.category == "A":
 		return []string{asLines, asArray}
 	case f.category == "N":
-		return []string{asNumber}
+		return []string{asNumber, asText}
 	case f.category == "D":
 		return []string{asTime}
 	}
@@ -108,6 +109,8 @@ func (f *field) entryOf(value, elements *string) entry {
 		}
 	case e.as == asBool:
 		e.text = map[bool]string{true: "true", false: "false"}[*value == "true" || *value == "t"]
+	case e.as == asNumber && !plainNumber.MatchString(*value): // NaN, which a browser would empty
+		e.as, e.text = asText, *value
 	default:
 		e.text = *value
 	}
@@ -116,6 +119,9 @@ func (f *field) entryOf(value, elements *string) entry {
 	e.was = seal(value) + "." + e.sum()
 	return e
 }
+
+// plainNumber is what an input for numbers takes (HTML, "valid floating-point number").
+var plainNumber = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
 // textsOf returns the pairs of an object that has nothing but texts.
 func textsOf(document string) (pairs [][2]string, ok bool) {
