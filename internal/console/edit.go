@@ -103,7 +103,8 @@ func (d *editForm) loadValues(ctx context.Context, tx pgx.Tx) error {
 }
 
 // valuesOf reads columns of a record as text, and the elements of arrays as JSON.
-func (t *formTable) valuesOf(ctx context.Context, tx pgx.Tx, id int64, fields []*field, lock string) (values, elements []*string, err error) {
+func (t *formTable) valuesOf(ctx context.Context, tx pgx.Tx, id int64, fields []*field,
+	lock string) (values, elements []*string, err error) {
 	values, elements = make([]*string, len(fields)), make([]*string, len(fields))
 	list, into := []string{"t.id::text"}, []any{new(string)}
 	for i, f := range fields {
@@ -115,8 +116,8 @@ func (t *formTable) valuesOf(ctx context.Context, tx pgx.Tx, id int64, fields []
 			list, into = append(list, "to_jsonb(t."+f.quoted+"::text[])::text"), append(into, &elements[i])
 		}
 	}
-	return values, elements, tx.QueryRow(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+table(t.name)+" t WHERE t.id = $1"+lock,
-		pgx.QueryExecModeExec, id).Scan(into...)
+	sql := "SELECT " + strings.Join(list, ", ") + " FROM " + table(t.name) + " t WHERE t.id = $1" + lock
+	return values, elements, tx.QueryRow(ctx, sql, pgx.QueryExecModeExec, id).Scan(into...)
 }
 
 // place chooses the batch of a change: that in which the record is staged already, else
@@ -462,7 +463,8 @@ func (v *visit) carried(done carried, record, list string) {
 	next := record
 	switch {
 	case done.batch != 0:
-		f.text, next = "Staged in batch "+number(done.batch)+". Nothing of it reaches the cloud before you commit.", "/batches/"+number(done.batch)
+		f.text = "Staged in batch " + number(done.batch) + ". Nothing of it reaches the cloud before you commit."
+		next = "/batches/" + number(done.batch)
 	case strings.HasSuffix(record, "/0"):
 		next = list
 	}

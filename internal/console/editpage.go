@@ -48,13 +48,16 @@ func (p places) draw(now string, sql bool) g.Node {
 			} else {
 				text += ", " + grouped(b.records) + " records"
 			}
-			options = append(options, h.Option(h.Value(number(b.id)), g.If(p.chosen == number(b.id), h.Selected()), g.Text(shorten(text, 60))))
+			options = append(options, h.Option(h.Value(number(b.id)), g.If(p.chosen == number(b.id), h.Selected()),
+				g.Text(shorten(text, 60))))
 		}
 		options = append(options, h.Option(h.Value(""), g.If(p.chosen == "", h.Selected()), g.Text("a new batch")))
-		batch = h.Label(h.Class("into"), h.Span(g.Text("Batch")), h.Select(h.Name("batch"), h.Aria("label", "the batch to stage it in"), g.Group(options)))
+		batch = h.Label(h.Class("into"), h.Span(g.Text("Batch")),
+			h.Select(h.Name("batch"), h.Aria("label", "the batch to stage it in"), g.Group(options)))
 	}
 	button := func(class, how, text, why string) g.Node {
-		return h.Button(h.Class(class), h.Type("submit"), h.Name("how"), h.Value(how), g.Attr("title", why), g.Text(text))
+		return h.Button(h.Class(class), h.Type("submit"), h.Name("how"), h.Value(how), g.Attr("title", why),
+			g.Text(text))
 	}
 	return h.Div(h.Class("send"),
 		g.If(p.stages, button("primary", "stage", into, "You review the batch before anything reaches the cloud.")),
@@ -86,7 +89,8 @@ func (v *visit) showForm(d *editForm, status int) {
 			open = open || e.failed != ""
 		case !d.fresh && f.readable && d.values != nil:
 			column := &columnInfo{name: f.name, kind: f.kind, category: f.category, identity: f.identity}
-			fixed = append(fixed, h.Tr(h.Th(h.Scope("row"), g.Attr("title", f.doc), g.Text(f.name)), h.Td(value(column, d.values[i], 500))))
+			fixed = append(fixed, h.Tr(h.Th(h.Scope("row"), g.Attr("title", f.doc), g.Text(f.name)),
+				h.Td(value(column, d.values[i], 500))))
 		}
 	}
 	note := g.Node(nil)
@@ -102,11 +106,16 @@ func (v *visit) showForm(d *editForm, status int) {
 		h.Form(h.Class("edit"), h.Method("post"), h.Action(action), h.AutoComplete("off"),
 			h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
 			h.Div(h.Class("card"), note, g.Group(first),
-				g.If(len(rest) > 0, h.Details(g.If(open, g.Attr("open")), h.Summary(g.Text("Optional columns ("+number(int64(len(rest)))+")")), g.Group(rest)))),
+				g.If(len(rest) > 0, h.Details(g.If(open, g.Attr("open")), counted("Optional columns", rest),
+					g.Group(rest)))),
 			d.places.draw("Save now", true)),
-		g.If(len(fixed) > 0, h.Details(h.Class("card"), h.Summary(g.Text("What you cannot change ("+number(int64(len(fixed)))+")")),
+		g.If(len(fixed) > 0, h.Details(h.Class("card"), counted("What you cannot change", fixed),
 			h.Div(h.Class("values"), rowsOf([]string{"Column", "Value"}, fixed)))),
 		h.P(h.A(h.Href(d.back()), g.Text("← Back without saving"))))
+}
+
+func counted(text string, rows []g.Node) g.Node {
+	return h.Summary(g.Text(text + " (" + number(int64(len(rows))) + ")"))
 }
 
 func (d *editForm) back() string {
@@ -135,5 +144,6 @@ func showSQL(statements []string) g.Node {
 	}
 	return h.Details(h.Class("card shown"), g.Attr("open"), h.Summary(g.Text("The SQL of it; nothing was run")),
 		g.Map(statements, func(s string) g.Node { return h.Pre(h.Class("sql whole"), g.Text(s)) }),
-		h.P(h.Class("muted small"), g.Text("Secrets are left out. To run it, press one of the other buttons, or paste it into psql.")))
+		h.P(h.Class("muted small"),
+			g.Text("Secrets are left out. To run it, press one of the other buttons, or paste it into psql.")))
 }

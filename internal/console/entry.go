@@ -77,7 +77,8 @@ func (f *field) ways() []string {
 // boxed reports whether an input has a box by which an empty value is told from NULL: where
 // both are possible.
 func (f *field) boxed(as string) bool {
-	return f.nullable && !f.required && (as != asText || f.category == "S") && slices.Contains([]string{asText, asLines, asArray}, as) &&
+	empties := as == asText && f.category == "S" || as == asLines || as == asArray
+	return empties && f.nullable && !f.required &&
 		!strings.HasPrefix(f.hint, "It must be 1 to ") && !strings.Contains(f.hint, "not empty")
 }
 

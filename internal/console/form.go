@@ -128,8 +128,9 @@ func (t *formTable) loadFields(ctx context.Context, tx pgx.Tx) error {
 	}
 	t.fields, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*field, error) {
 		f := &field{}
-		err := row.Scan(&f.name, &f.quoted, &f.kind, &f.doc, &f.category, &f.element, &f.nullable, &f.fallback, &f.readable,
-			&f.insertable, &f.updatable, &f.computed, &f.fixed, &f.fixedWithin, &f.secret, &f.identity, &f.naming, &f.required, &f.telling)
+		err := row.Scan(&f.name, &f.quoted, &f.kind, &f.doc, &f.category, &f.element, &f.nullable,
+			&f.fallback, &f.readable, &f.insertable, &f.updatable, &f.computed, &f.fixed, &f.fixedWithin,
+			&f.secret, &f.identity, &f.naming, &f.required, &f.telling)
 		f.required = f.required && f.fallback == ""
 		return f, err
 	})

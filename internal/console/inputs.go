@@ -21,10 +21,12 @@ func (f *field) draw(t *formTable, e entry, c choices, fresh bool) g.Node {
 		f.input(t, e, c, id, fresh),
 	}
 	if e.failed != "" {
-		body = append(body, h.P(h.Class("message bad"), h.Role("alert"), h.ID(id+"-bad"), g.Text(shorten(e.failed, 3000))))
+		body = append(body, h.P(h.Class("message bad"), h.Role("alert"), h.ID(id+"-bad"),
+			g.Text(shorten(e.failed, 3000))))
 	}
 	if e.clash {
-		body = append(body, h.Div(h.Class("alert bad"), h.P(g.Text("Somebody else has changed it since you opened this page. It is now:")),
+		body = append(body, h.Div(h.Class("alert bad"),
+			h.P(g.Text("Somebody else has changed it since you opened this page. It is now:")),
 			h.P(orNull(e.now)), h.P(g.Text("What you typed is above. Save again to write it all the same."))))
 	}
 	if f.doc != "" || f.hint != "" {
@@ -51,7 +53,8 @@ func (t *formTable) replaced() string {
 		return text
 	}
 	if len(t.parts) > 0 {
-		text = "If a change replaces the record, what is part of its old object goes with that: " + strings.Join(t.parts, ", ") + "."
+		text = "If a change replaces the record, what is part of its old object goes with that: " +
+			strings.Join(t.parts, ", ") + "."
 	}
 	if t.holdsData {
 		text += " The old object's data is lost: a replacement is refused unless the record is unprotected."
@@ -73,8 +76,9 @@ func (f *field) help() string {
 		text = strings.TrimSuffix(text, said)
 	}
 	phrase := strings.TrimSuffix(strings.TrimPrefix(f.hint, "It must be "), ".")
-	if f.hint == "" || len(f.allowed) > 0 || strings.Contains(text, phrase) || strings.Contains(phrase, "regular expression") ||
-		strings.Contains(phrase, "JSON") || strings.HasPrefix(phrase, "It must hold that") {
+	if f.hint == "" || len(f.allowed) > 0 || strings.Contains(text, phrase) ||
+		strings.Contains(phrase, "regular expression") || strings.Contains(phrase, "JSON") ||
+		strings.HasPrefix(phrase, "It must hold that") {
 		return text
 	}
 	return strings.TrimSpace(text + " " + f.hint)
@@ -138,10 +142,11 @@ func (f *field) input(t *formTable, e entry, c choices, id string, fresh bool) g
 		if slices.Contains([]string{"smallint", "integer", "bigint"}, f.kind) {
 			step = "1"
 		}
-		return h.Input(add(h.Type("number"), h.Step(step), g.If(f.least != "", h.Min(f.least)), g.If(f.most != "", h.Max(f.most)),
-			h.Value(e.text), placeholder)...)
+		return h.Input(add(h.Type("number"), h.Step(step), g.If(f.least != "", h.Min(f.least)),
+			g.If(f.most != "", h.Max(f.most)), h.Value(e.text), placeholder)...)
 	case asTime:
-		return h.Input(add(h.Type("text"), h.Value(e.text), h.Placeholder(timeSample(f.kind)), h.AutoComplete("off"))...)
+		return h.Input(add(h.Type("text"), h.Value(e.text), h.Placeholder(timeSample(f.kind)),
+			h.AutoComplete("off"))...)
 	case asSecret:
 		state := "not set"
 		if e.set {
@@ -153,9 +158,11 @@ func (f *field) input(t *formTable, e entry, c choices, id string, fresh bool) g
 	case asJSON:
 		return area(add(h.Class("mono"), g.Attr("spellcheck", "false"), placeholder), e.text, 4)
 	case asLines:
-		return g.Group([]g.Node{area(add(h.Placeholder(f.listSample(fresh))), e.text, 2), f.emptyBox(e, "empty list", fresh)})
+		return g.Group([]g.Node{area(add(h.Placeholder(f.listSample(fresh))), e.text, 2),
+			f.emptyBox(e, "empty list", fresh)})
 	case asArray:
-		return g.Group([]g.Node{area(add(h.Class("mono"), h.Placeholder("{a,b}")), e.text, 2), f.emptyBox(e, "empty list", fresh)})
+		return g.Group([]g.Node{area(add(h.Class("mono"), h.Placeholder("{a,b}")), e.text, 2),
+			f.emptyBox(e, "empty list", fresh)})
 	case asMap:
 		return f.rows(e, id)
 	case asRef:
@@ -231,11 +238,14 @@ func (f *field) choice(attributes []g.Node, now string, allowed []string, fresh 
 // rows are keys and values. A row without a key counts for nothing.
 func (f *field) rows(e entry, id string) g.Node {
 	pairs := append(slices.Clone(e.pairs), make([][2]string, blankRows)...)
-	return h.Div(h.Class("pairs"), h.ID(id), h.Role("group"), h.Aria("labelledby", id+"-name"), g.Map(pairs, func(p [2]string) g.Node {
-		return h.Div(h.Class("pair"),
-			h.Input(h.Name("k."+f.name), h.Value(p[0]), h.Placeholder("key"), h.Aria("label", "key"), h.AutoComplete("off")),
-			h.Input(h.Name("v."+f.name), h.Value(p[1]), h.Placeholder("value"), h.Aria("label", "value"), h.AutoComplete("off")))
-	}))
+	cell := func(name, text, what string) g.Node {
+		return h.Input(h.Name(name+"."+f.name), h.Value(text), h.Placeholder(what), h.Aria("label", what),
+			h.AutoComplete("off"))
+	}
+	return h.Div(h.Class("pairs"), h.ID(id), h.Role("group"), h.Aria("labelledby", id+"-name"),
+		g.Map(pairs, func(p [2]string) g.Node {
+			return h.Div(h.Class("pair"), cell("k", p[0], "key"), cell("v", p[1], "value"))
+		}))
 }
 
 // reference is where one picks a record: a list, or of many an input that searches.
@@ -251,7 +261,8 @@ func (f *field) reference(t *formTable, attributes []g.Node, now string, c choic
 			h.Input(append(attributes, h.Type("text"), h.Value(now), g.Attr("list", id+"-list"), h.AutoComplete("off"),
 				h.Placeholder("name or "+f.refers.key+" of a record of "+f.refers.table), h.MaxLength("500"),
 				g.Attr("hx-get", "/pick/"+t.name+"/"+f.name), g.Attr("hx-trigger", "input changed delay:150ms"),
-				g.Attr("hx-target", "#"+id+"-list"), g.Attr("hx-swap", "innerHTML"), g.Attr("hx-sync", "this:replace"))...),
+				g.Attr("hx-target", "#"+id+"-list"), g.Attr("hx-swap", "innerHTML"),
+				g.Attr("hx-sync", "this:replace"))...),
 			said,
 			h.DataList(h.ID(id+"-list"), g.Map(options, func(o option) g.Node {
 				return h.Option(h.Value(o.value), g.Text(o.text(f.refers.key)))
@@ -265,7 +276,8 @@ func (f *field) reference(t *formTable, attributes []g.Node, now string, c choic
 		list = append(list, h.Option(h.Value(now), h.Selected(), g.Text(now)))
 	}
 	for _, o := range options {
-		list = append(list, h.Option(h.Value(o.value), g.If(o.value == now, h.Selected()), g.Text(o.text(f.refers.key))))
+		list = append(list, h.Option(h.Value(o.value), g.If(o.value == now, h.Selected()),
+			g.Text(o.text(f.refers.key))))
 	}
 	return h.Select(append(attributes, list...)...)
 }
@@ -274,8 +286,9 @@ func (f *field) references(t *formTable, e entry, c choices, id string) g.Node {
 	items := append(slices.Clone(e.items), make([]string, blankRows)...)
 	var rows []g.Node
 	for i, item := range items {
-		attributes := []g.Node{h.ID(id + "-" + number(int64(i))), h.Name("v." + f.name), h.Aria("labelledby", id+"-name")}
-		rows = append(rows, f.reference(t, attributes, item, c, id+"-"+number(int64(i)), false))
+		one := id + "-" + number(int64(i))
+		attributes := []g.Node{h.ID(one), h.Name("v." + f.name), h.Aria("labelledby", id+"-name")}
+		rows = append(rows, f.reference(t, attributes, item, c, one, false))
 	}
 	return h.Div(h.Class("items"), h.ID(id), h.Role("group"), h.Aria("labelledby", id+"-name"), g.Group(rows))
 }

@@ -54,6 +54,9 @@ func (d *manyForm) read(v *visit) error {
 	return nil
 }
 
+// manyNames are what the form has besides the value of a column.
+var manyNames = []string{"csrf", "how", "batch", "row", "do", "key", "text", "column", "sure"}
+
 // check refuses what the table has no such thing of, or not for the visitor.
 func (d *manyForm) check(form map[string][]string) error {
 	switch d.do {
@@ -71,14 +74,15 @@ func (d *manyForm) check(form map[string][]string) error {
 		}
 	case "delete":
 		if !d.t.canDelete {
-			return errStrange("Records of " + d.t.name + " cannot be deleted by you: you lack the right, or the engine only reads them.")
+			return errStrange("Records of " + d.t.name +
+				" cannot be deleted by you: you lack the right, or the engine only reads them.")
 		}
 	default:
 		return errStrange("“" + shorten(d.do, 60) + "” is nothing that can be done with rows.")
 	}
 	for name := range form {
 		column := columnOf(name)
-		if column == "" && !slices.Contains([]string{"csrf", "how", "batch", "row", "do", "key", "text", "column", "sure"}, name) {
+		if column == "" && !slices.Contains(manyNames, name) {
 			return errStrange("The form has no field " + shorten(name, 60) + ".")
 		}
 		if column != "" && (d.column == nil || column != d.column.name) {
@@ -167,7 +171,7 @@ func (d *manyForm) prepare(ctx context.Context, tx pgx.Tx, form map[string][]str
 	return !sent, d.choices.name(ctx, tx, []*field{d.column}, d.entries)
 }
 
-// name reads what the ticked records are called, and in which batch they are to be changed.
+// name reads what the ticked records are called.
 func (d *manyForm) name(ctx context.Context, tx pgx.Tx) (err error) {
 	var names, identity []string
 	if err := tx.QueryRow(ctx, `SELECT m.names, m.identity FROM iasql_internal.managed_table m WHERE m.name = $1`, d.t.name).
@@ -175,10 +179,8 @@ func (d *manyForm) name(ctx context.Context, tx pgx.Tx) (err error) {
 		return err
 	}
 	t := target{table: d.t.name, key: "id", names: names, identity: identity}
-	if d.ticked, err = t.options(ctx, tx, "t.id = ANY ($3::bigint[])", mostTicked, d.ids); err != nil || d.places.given {
-		return err
-	}
-	return nil
+	d.ticked, err = t.options(ctx, tx, "t.id = ANY ($3::bigint[])", mostTicked, d.ids)
+	return err
 }
 
 // change is the statement; good is false if something is missing.
@@ -263,8 +265,10 @@ func (v *visit) showMany(d *manyForm, status int) {
 
 func tagInputs(key, text string, only bool) g.Node {
 	return h.Div(h.Class("pair"),
-		h.Input(h.Name("key"), h.Value(key), h.Placeholder("tag"), h.Aria("label", "the tag's key"), h.AutoComplete("off")),
-		g.If(!only, h.Input(h.Name("text"), h.Value(text), h.Placeholder("value"), h.Aria("label", "the tag's value"), h.AutoComplete("off"))))
+		h.Input(h.Name("key"), h.Value(key), h.Placeholder("tag"), h.Aria("label", "the tag's key"),
+			h.AutoComplete("off")),
+		g.If(!only, h.Input(h.Name("text"), h.Value(text), h.Placeholder("value"), h.Aria("label", "the tag's value"),
+			h.AutoComplete("off"))))
 }
 
 // manyBar is below a list of records: what to do with those that are ticked.
@@ -290,7 +294,8 @@ func (v *visit) manyBar(t *formTable, own places) g.Node {
 		h.Div(h.Class("what"), h.Label(h.For("many-do"), g.Text("With the ticked rows")),
 			h.Select(h.ID("many-do"), h.Name("do"), g.Group(options)),
 			g.If(t.tags() != nil, h.Div(h.Class("of-tag"), tagInputs("", "", false))),
-			g.If(len(columns) > 0, h.Label(h.Class("of-column"), h.Span(g.Text("Column")), h.Select(h.Name("column"), g.Group(columns)),
+			g.If(len(columns) > 0, h.Label(h.Class("of-column"), h.Span(g.Text("Column")),
+				h.Select(h.Name("column"), g.Group(columns)),
 				h.Span(h.Class("muted small"), g.Text("the next page asks for the value"))))),
 		own.draw("Save now", true))
 }

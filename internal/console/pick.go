@@ -168,7 +168,8 @@ func (t *target) settle(ctx context.Context, tx pgx.Tx, text string) (string, er
 	case len(called) == 1:
 		return called[0].value, nil
 	case len(found) == 0:
-		return text, fault(fmt.Sprintf("No record of %s is called %q, or you may not see it.", t.table, shorten(text, 100)))
+		return text, fault(fmt.Sprintf("No record of %s is called %q, or you may not see it.", t.table,
+			shorten(text, 100)))
 	}
 	var list []string
 	for _, o := range found[:min(len(found), 5)] {

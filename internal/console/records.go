@@ -353,8 +353,8 @@ func (c *Console) records(v *visit) {
 	v.page(t.name, "",
 		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)),
 			g.Text(" · last look at the cloud "), ago(t.lastSeen)),
-		g.If(form.canInsert, h.Div(h.Class("tools"), h.A(h.Class("button primary"), h.ID("new"), h.Href("/records/"+t.name+"/new"),
-			g.Text("New")))),
+		g.If(form.canInsert, h.Div(h.Class("tools"),
+			h.A(h.Class("button primary"), h.ID("new"), h.Href("/records/"+t.name+"/new"), g.Text("New")))),
 		v.filterForm(t, columns, q),
 		unsorted(t, q, slow),
 		v.recordTable(t, shown, q, rows, states, form.canUpdate() || form.canDelete),
@@ -439,8 +439,8 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 	}
 	header := []g.Node{head(nil, "id", "id"), h.Th(h.Scope("col"), g.Text("State"))}
 	if ticks {
-		header = append([]g.Node{h.Th(h.Class("tick"), h.Scope("col"), h.Input(h.Type("checkbox"), g.Attr("data-all"), g.Attr("hidden"),
-			h.Aria("label", "tick all rows of this page")))}, header...)
+		header = append([]g.Node{h.Th(h.Class("tick"), h.Scope("col"), h.Input(h.Type("checkbox"), g.Attr("data-all"),
+			g.Attr("hidden"), h.Aria("label", "tick all rows of this page")))}, header...)
 	}
 	for _, c := range shown {
 		header = append(header, head(c, c.name, c.name))
