@@ -56,6 +56,14 @@ func testEditBrowser(b *browser, w *harness.World) {
 			b.Errorf("%s runs what is in a name", path)
 		}
 	}
+	// A reference to a table of many records searches while one types.
+	w.Admin(`SET session_replication_role = replica`,
+		`INSERT INTO vpc (account, region, cidr_block, tags) SELECT account, region, '10.9.0.0/16', jsonb_build_object('Name', 'many-' || i) FROM generate_series(1, 250) i, (SELECT account, region FROM vpc LIMIT 1) v`)
+	b.open("/records/subnet/new")
+	vpc := w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.7.0.0/16'`)
+	b.do("type a name", chromedp.SendKeys("#f-vpc_id", "shop", chromedp.ByQuery))
+	b.until(`document.querySelectorAll("#f-vpc_id-list option").length === 1 && document.querySelector("#f-vpc_id-list option").value === "` + vpc + `"`)
+	w.Admin(`SET session_replication_role = replica`, `DELETE FROM vpc WHERE tags ->> 'Name' LIKE 'many-%'`)
 	for _, path := range []string{"/records/subnet/new", "/records/instance/new", "/records/instance", "/records/queue/new"} {
 		for _, width := range []int64{1440, 390} {
 			b.size(width, false)

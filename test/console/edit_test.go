@@ -494,6 +494,9 @@ func testEditRights(t *testing.T, e *editor) {
 		`CREATE POLICY others ON queue USING (current_user NOT LIKE 'partly%' OR tags ->> 'team' = 'web')`)
 	defer e.w.Admin(`DROP POLICY others ON queue`, `ALTER TABLE queue DISABLE ROW LEVEL SECURITY`)
 	p := newEditor(t, e.w, e.base, partly)
+	if page := p.get(path + "/edit"); strings.Contains(page, `value="stage"`) {
+		t.Error("who may open no batch is offered to stage")
+	}
 	mine := p.open(path+"/edit", path+"/edit")
 	if _, is := mine["v.visibility_timeout"]; is {
 		t.Error("a column that he may not write has an input")
