@@ -47,6 +47,7 @@ type field struct {
 // target is what a reference leads to: a record, by the value of one of its columns.
 type target struct {
 	table, key      string
+	kind            string // of the key
 	names, identity []string
 	blind           bool // the visitor may not read the key: he types it
 }
@@ -187,20 +188,21 @@ func (t *formTable) loadRules(ctx context.Context, tx pgx.Tx) error {
 // account and region beside the column that tells is one of that column.
 func (t *formTable) loadTargets(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, `
-		SELECT p.ours[cardinality(p.ours)], d.relname, p.theirs[cardinality(p.theirs)], false, m.names, m.identity
+		SELECT p.ours[cardinality(p.ours)], d.relname, p.theirs[cardinality(p.theirs)], p.kinds[cardinality(p.kinds)], false, m.names, m.identity
 		FROM pg_constraint k
 		JOIN pg_class d ON d.oid = k.confrelid AND d.relnamespace = 'public'::regnamespace
 		JOIN iasql_internal.managed_table m ON m.name = d.relname
 		CROSS JOIN LATERAL (
 			SELECT array_agg(a.attname::text ORDER BY a.attname = 'account' DESC, a.attname = 'region' DESC, x.n) AS ours,
 				array_agg(b.attname::text ORDER BY a.attname = 'account' DESC, a.attname = 'region' DESC, x.n) AS theirs,
+				array_agg(format_type(b.atttypid, NULL) ORDER BY a.attname = 'account' DESC, a.attname = 'region' DESC, x.n) AS kinds,
 				count(*) FILTER (WHERE a.attname NOT IN ('account', 'region')) AS telling
 			FROM unnest(k.conkey, k.confkey) WITH ORDINALITY x (mine, other, n)
 			JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = x.mine
 			JOIN pg_attribute b ON b.attrelid = k.confrelid AND b.attnum = x.other) p
 		WHERE k.conrelid = $2 AND k.contype = 'f' AND p.telling <= 1
 		UNION ALL
-		SELECT l."column", l.target, 'id', true, m.names, m.identity
+		SELECT l."column", l.target, 'id', 'bigint', true, m.names, m.identity
 		FROM iasql_internal.lists_in($1) l JOIN iasql_internal.managed_table m ON m.name = l.target`, t.name, t.oid)
 	if err != nil {
 		return err
@@ -208,7 +210,8 @@ func (t *formTable) loadTargets(ctx context.Context, tx pgx.Tx) error {
 	var column string
 	var to target
 	var list bool
-	_, err = pgx.ForEachRow(rows, []any{&column, &to.table, &to.key, &list, &to.names, &to.identity}, func() error {
+	into := []any{&column, &to.table, &to.key, &to.kind, &list, &to.names, &to.identity}
+	_, err = pgx.ForEachRow(rows, into, func() error {
 		if f := t.field(column); f != nil && f.refers == nil {
 			found := to
 			f.refers, f.list = &found, list

@@ -178,7 +178,7 @@ func (d *manyForm) name(ctx context.Context, tx pgx.Tx) (err error) {
 		Scan(&names, &identity); err != nil {
 		return err
 	}
-	t := target{table: d.t.name, key: "id", names: names, identity: identity}
+	t := target{table: d.t.name, key: "id", kind: "bigint", names: names, identity: identity}
 	d.ticked, err = t.options(ctx, tx, "t.id = ANY ($3::bigint[])", mostTicked, d.ids)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -119,7 +120,7 @@ func (t *target) found(ctx context.Context, tx pgx.Tx, text string) ([]option, e
 	if text = strings.TrimSpace(text); text == "" {
 		return t.options(ctx, tx, "true", 50)
 	}
-	exact, err := t.options(ctx, tx, "t."+ident(t.key)+"::text = $3::text", 1, text)
+	exact, err := t.called(ctx, tx, []string{text})
 	if err != nil || len(exact) > 0 {
 		return exact, err
 	}
@@ -139,7 +140,20 @@ func (t *target) found(ctx context.Context, tx pgx.Tx, text string) ([]option, e
 
 // called returns what the records are called that inputs name, by their values.
 func (t *target) called(ctx context.Context, tx pgx.Tx, values []string) ([]option, error) {
-	return t.options(ctx, tx, "t."+ident(t.key)+"::text = ANY ($3::text[])", len(values), values)
+	key := "t." + ident(t.key)
+	switch t.kind { // so that an index of the key is used
+	case "bigint":
+		var ids []int64
+		for _, value := range values {
+			if id, err := strconv.ParseInt(value, 10, 64); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		return t.options(ctx, tx, key+" = ANY ($3::bigint[])", len(values), ids)
+	case "text":
+		return t.options(ctx, tx, key+" = ANY ($3::text[])", len(values), values)
+	}
+	return t.options(ctx, tx, key+"::text = ANY ($3::text[])", len(values), values)
 }
 
 // settle makes the value of a reference of what somebody has typed: the value itself, or
