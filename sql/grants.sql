@@ -154,3 +154,6 @@ GRANT SELECT ON iasql_internal.search_found TO iasql_reader;
 
 GRANT SELECT ON public.iasql_queries TO iasql_reader;
 GRANT INSERT (name, query, shared, owner), UPDATE (name, query, shared), DELETE ON public.iasql_queries TO iasql_user;
+
+-- What the console's forms ask.
+GRANT EXECUTE ON FUNCTION iasql_internal.value_rules(text), iasql_internal.lists_in(text) TO iasql_reader;

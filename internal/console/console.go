@@ -112,6 +112,7 @@ func (c *Console) routes() http.Handler {
 	mux.Handle("GET /records", c.signedIn(c.tables))
 	mux.Handle("GET /records/{table}", c.signedIn(c.records))
 	mux.Handle("GET /records/{table}/{id}", c.signedIn(c.record))
+	c.editRoutes(mux)
 	mux.Handle("GET /batches", c.signedIn(c.batches))
 	mux.Handle("GET /batches/{batch}", c.signedIn(c.batch))
 	mux.Handle("GET /map", c.signedIn(c.wholeMap))

@@ -21,6 +21,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // mostForm bounds what a form may send.
 const mostForm = 256 << 10
 
+// mostRecord bounds what the form of a record may send, whose columns hold documents.
+const mostRecord = 1 << 20
+
 // guard is what holds for every request.
 func (c *Console) guard(next http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
@@ -47,7 +50,11 @@ func (c *Console) guard(next http.Handler) http.Handler {
 			http.Error(w, "Too many requests: wait a few seconds.", http.StatusTooManyRequests)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+		most := int64(mostForm)
+		if strings.HasPrefix(r.URL.Path, "/records/") {
+			most = mostRecord
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		next.ServeHTTP(w, r)
 	})
 }

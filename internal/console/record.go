@@ -65,8 +65,19 @@ func (c *Console) record(v *visit) {
 		return
 	}
 	d := recordData{id: id}
-	if err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
-		return d.load(v.ctx(), tx, v.r.PathValue("table"))
+	var form *formTable
+	var own places
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
+		if err := d.load(v.ctx(), tx, v.r.PathValue("table")); err != nil || !d.found {
+			return err
+		}
+		if form, err = loadForm(v.ctx(), tx, d.t.name); err != nil {
+			return err
+		}
+		if err = own.load(v.ctx(), tx); err == nil {
+			own.choose(d.state.batch)
+		}
+		return err
 	}); err != nil {
 		v.failed(err)
 		return
@@ -77,6 +88,7 @@ func (c *Console) record(v *visit) {
 	}
 	v.live = true
 	v.page(d.t.name+" "+number(id), d.title(),
+		v.changeCard(form, own, id),
 		v.stateCard(&d),
 		v.conflictCard(d.conflicts),
 		d.instanceCard(),

@@ -286,6 +286,8 @@ func (c *Console) records(v *visit) {
 	states := map[int64]recordState{}
 	var slow *columnInfo // what is not sorted by
 	var rest *int64      // where the search goes on
+	var form *formTable
+	var own places
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
 		if t, err = findTable(v.ctx(), tx, v.r.PathValue("table")); err != nil {
 			return err
@@ -315,8 +317,17 @@ func (c *Console) records(v *visit) {
 		for _, r := range rows {
 			ids = append(ids, r.id)
 		}
-		states, err = loadRecordStates(v.ctx(), tx, t.name, ids)
-		return err
+		if states, err = loadRecordStates(v.ctx(), tx, t.name, ids); err != nil {
+			return err
+		}
+		if form, err = loadForm(v.ctx(), tx, t.name); err != nil {
+			return err
+		}
+		if err = own.load(v.ctx(), tx); err != nil {
+			return err
+		}
+		own.choose(0)
+		return nil
 	})
 	if err != nil {
 		v.failed(err)
@@ -342,9 +353,12 @@ func (c *Console) records(v *visit) {
 	v.page(t.name, "",
 		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)),
 			g.Text(" · last look at the cloud "), ago(t.lastSeen)),
+		g.If(form.canInsert, h.Div(h.Class("tools"),
+			h.A(h.Class("button primary"), h.ID("new"), h.Href("/records/"+t.name+"/new"), g.Text("New")))),
 		v.filterForm(t, columns, q),
 		unsorted(t, q, slow),
-		v.recordTable(t, shown, q, rows, states),
+		v.recordTable(t, shown, q, rows, states, form.canUpdate() || form.canDelete),
+		g.Iff(len(rows) > 0, func() g.Node { return v.manyBar(form, own) }),
 		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
 			g.If(q.after != nil, h.A(h.Href(q.address(t.name, func(*listQuery) {})), g.Text("« First page"))),
 			g.If(further != "", h.Span(h.Class("muted"), g.Text("Looked at "+grouped(lookedAt)+" records. "),
@@ -397,7 +411,7 @@ func (q listQuery) rest(ctx context.Context, tx pgx.Tx, t *tableInfo) (*int64, e
 }
 
 func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows []listed,
-	states map[int64]recordState) g.Node {
+	states map[int64]recordState, ticks bool) g.Node {
 	if len(rows) == 0 {
 		if len(q.conditions) > 0 || q.problems || q.after != nil {
 			return h.Div(h.Class("card"), empty("No record matches."))
@@ -424,6 +438,10 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 			})), g.Text(text+arrow)))
 	}
 	header := []g.Node{head(nil, "id", "id"), h.Th(h.Scope("col"), g.Text("State"))}
+	if ticks {
+		header = append([]g.Node{h.Th(h.Class("tick"), h.Scope("col"), h.Input(h.Type("checkbox"), g.Attr("data-all"),
+			g.Attr("hidden"), h.Aria("label", "tick all rows of this page")))}, header...)
+	}
 	for _, c := range shown {
 		header = append(header, head(c, c.name, c.name))
 	}
@@ -431,6 +449,9 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 		s := states[r.id]
 		cells := []g.Node{h.Td(h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))),
 			h.Td(state(s.state, s.review))}
+		if ticks {
+			cells = append([]g.Node{tick(r.id)}, cells...)
+		}
 		for i, cell := range r.cells {
 			cells = append(cells, h.Td(value(shown[i], cell, 80)))
 		}

@@ -299,6 +299,12 @@ func (c *Console) signedIn(next func(*visit)) http.Handler {
 		}
 		v := &visit{Console: c, session: s, w: w, r: r}
 		if r.Method == http.MethodPost {
+			var large *http.MaxBytesError
+			if err := r.ParseForm(); errors.As(err, &large) {
+				v.problem(http.StatusRequestEntityTooLarge, "This form is too large",
+					"It may have at most "+grouped(large.Limit)+" bytes. Write such a value by SQL.")
+				return
+			}
 			if subtle.ConstantTimeCompare([]byte(r.PostFormValue("csrf")), []byte(s.csrf)) != 1 {
 				v.problem(http.StatusForbidden, "This form is not of your session",
 					"Go back, load the page anew, and try again.")

@@ -48,7 +48,7 @@ func (c *Console) downloadSQL(v *visit) {
 	r.cancel = cancel
 	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(r.timeout +
 		time.Minute)) // else the server's holds
-	out := &counted{to: v.w, header: func() {
+	out := &lateHeader{to: v.w, header: func() {
 		kind := map[string]string{"csv": "text/csv; charset=utf-8; header=present", "json": "application/json"}[format]
 		v.w.Header().Set("Content-Type", kind)
 		v.w.Header().Set("Content-Disposition", `attachment; filename="result.`+format+`"`)
@@ -78,15 +78,15 @@ func (c *Console) downloadSQL(v *visit) {
 		strings.TrimSpace(r.failure.message+" "+r.failure.hint))
 }
 
-// counted sends what is written on, and says before the first of it what it is.
-type counted struct {
+// lateHeader passes on what is written, and sets the header before the first of it.
+type lateHeader struct {
 	to     io.Writer
 	header func()
 	began  bool
 }
 
 // Write implements io.Writer.
-func (c *counted) Write(p []byte) (int, error) {
+func (c *lateHeader) Write(p []byte) (int, error) {
 	if !c.began {
 		c.header()
 	}

@@ -82,3 +82,12 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.refuse_value(text, text, bigint, text) IS 'Raises for a value that a user may not write.';
+
+-- With the system's rights, for the table is the engine's alone. It says no more than the descriptions of the tables do.
+CREATE OR REPLACE FUNCTION iasql_internal.value_rules("table" text) RETURNS TABLE (name text, columns text[], condition text, hint text)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT r.name, r.columns, r.condition, r.hint FROM iasql_internal.value_rule r
+    WHERE r.table_name = value_rules."table" AND r.active AND NOT r.of_null ORDER BY r.name;
+END;
+COMMENT ON FUNCTION iasql_internal.value_rules(text) IS 'What users'' values in a table must meet, for forms that offer what is allowed.';

@@ -63,6 +63,7 @@ var (
 		"setting",          // settings are everybody's to read
 		"to_review",        // numbers of audit rows
 		"undone_batches",   // numbers
+		"value_rules",      // descriptions of tables
 		"waits_in_batch",   // yes or no
 	}
 	definersForUsers = []string{

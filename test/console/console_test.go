@@ -140,7 +140,10 @@ func (v *visitor) signIn(database string) int {
 var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1",
 	"/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
 	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed",
-	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&account=default&kind=edit", "/changes?between=1", "/sql", "/sql/names", "/sql?ask=expiring", "/modules", "/as-of?table=queue", "/as-of?table=queue&whole=1", "/task/x", "/search?q=shop", "/events"}
+	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&account=default&kind=edit",
+	"/changes?between=1", "/sql", "/sql/names", "/sql?ask=expiring", "/modules", "/as-of?table=queue",
+	"/as-of?table=queue&whole=1", "/task/x", "/search?q=shop", "/records/queue/new", "/records/queue/1/edit",
+	"/records/queue/1/duplicate", "/records/subnet/new", "/pick/subnet/vpc_id", "/events"}
 
 // TestConsole goes through the console in one world, since that takes long to
 // make; what is limited by the number of requests comes last.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/html"
 )
 
 // TestEveryModule has all modules installed: each of their tables has its pages, and
@@ -39,9 +41,33 @@ func TestEveryModule(t *testing.T) {
 		if !strings.Contains(page, "What the columns mean") {
 			t.Errorf("%s does not say what its columns mean", name)
 		}
+		forms := []string{"/records/" + name + "/new"}
 		if id := w.PSQL(`SELECT min(id) FROM ` + name); id != "" {
 			timed("/records/" + name + "/" + id)
+			forms = append(forms, "/records/"+name+"/"+id+"/edit", "/records/"+name+"/"+id+"/duplicate")
 		}
+		for _, path := range forms {
+			if status, body, _ := v.send(http.MethodGet, path, nil); status != http.StatusOK && status != http.StatusForbidden {
+				t.Errorf("GET %s: %d\n%s", path, status, body)
+			}
+		}
+	}
+	// A list of references is made of records that one chooses.
+	list := strings.Split(w.Admin(`SELECT m.name || '|' || l."column" || '|' || l.target FROM iasql_internal.managed_table m CROSS JOIN LATERAL iasql_internal.lists_in(m.name) l
+		WHERE m.can_insert AND l.target = 'subnet' ORDER BY 1 LIMIT 1`), "|")
+	listed := "/records/" + list[0] + "/new"
+	form := formIn(t, v.get(listed), listed)
+	subnets := strings.Fields(w.PSQL(`SELECT id FROM subnet ORDER BY id LIMIT 2`))
+	form["v."+list[1]][0], form["v."+list[1]][2] = subnets[1], subnets[0]
+	form.Set("how", "sql")
+	for _, column := range strings.Fields(w.Admin(`SELECT a.attname FROM pg_attribute a JOIN iasql_internal.managed_table m ON m.name = '` + list[0] + `'
+		WHERE a.attrelid = m.name::regclass AND a.attnum > 0 AND NOT a.atthasdef AND (a.attnotnull OR a.attname = ANY (m.required))`)) {
+		if _, is := form["v."+column]; is && form.Get("v."+column) == "" {
+			form.Set("v."+column, "1")
+		}
+	}
+	if _, page, _ := v.send(http.MethodPost, listed, form); !strings.Contains(page, html.EscapeString(`'{"`+subnets[1]+`","`+subnets[0]+`"}'`)) {
+		t.Errorf("a list of subnets in %s becomes\n%s", list[0], said(page))
 	}
 	for _, path := range []string{"/", "/records", "/modules", "/map", "/activity"} {
 		timed(path)

@@ -31,7 +31,14 @@
       table.classList.add("cards");
     }
   }
-  function dress() { times(document); cards(document); }
+  // One box ticks all rows of a page.
+  function ticks(root) {
+    const all = root.querySelector("input[data-all]");
+    if (!all) return;
+    all.hidden = false;
+    all.onchange = function () { for (const box of root.querySelectorAll(".tick input[name=row]")) box.checked = all.checked; };
+  }
+  function dress() { times(document); cards(document); ticks(document); }
   dress();
   setInterval(function () { times(document); }, 10000);
   document.addEventListener("htmx:afterSettle", dress);
@@ -50,7 +57,7 @@
     source.onmessage = function () {
       const at = document.activeElement;
       if (at && at.closest && at.closest("#live form")) return;
-      if (document.querySelector("#live details[open]:not(.step)")) return;
+      if (document.querySelector("#live details[open]:not(.step), #live .tick input:checked")) return;
       document.body.dispatchEvent(new CustomEvent("iasql"));
     };
     window.addEventListener("pagehide", function () { source.close(); });
@@ -145,7 +152,7 @@
       return;
     }
     if (e.key === "j" || e.key === "k") {
-      const links = Array.from(document.querySelectorAll("#live tbody tr td:first-child a"));
+      const links = Array.from(document.querySelectorAll("#live tbody tr td:not(.tick):first-child a, #live tbody tr td.tick + td a"));
       const here = links.indexOf(document.activeElement);
       const next = links[e.key === "j" ? here + 1 : Math.max(0, here - 1)];
       if (next) { e.preventDefault(); next.focus(); }
