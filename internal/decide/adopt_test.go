@@ -157,7 +157,7 @@ func TestDecideNameBesideRecord(t *testing.T) {
 		{Name: "child_id", Type: modules.TypeText, Doc: "i", Identity: true, Computed: true},
 		{Name: "parent", Type: modules.TypeText, Doc: "p"},
 		{Name: "parent_record", Type: modules.TypeBigint, Doc: "r",
-			References: &modules.Reference{Table: "parent", Key: "name", Beside: "parent"}},
+			References: &modules.Reference{Table: "parent", Key: "name", NameColumn: "parent"}},
 	}}
 	values := func(parent string) modules.Row {
 		return modules.Row{"account": modules.Text("acct"), "child_id": modules.Text("c-1"),

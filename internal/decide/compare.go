@@ -49,7 +49,7 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	}
 	var beside *modules.Column
 	if !c.Same(have, cloud) {
-		beside = s.recordBeside(c)
+		beside = s.companionOf(c)
 	}
 	if beside != nil && !s.Cloud[c.Name].IsNull() && s.RefKeys[beside.Name] == s.Cloud[c.Name] {
 		return verdictPull, base // a name follows the record, which says what it is to be

@@ -49,10 +49,10 @@ func (s *Subject) NamesOutgoing(column string) bool {
 // unnamed reports whether a reference has no value because what the column beside it names
 // has no record.
 func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
-	if c.References == nil || c.References.Beside == "" || s.Record == nil {
+	if c.References == nil || c.References.NameColumn == "" || s.Record == nil {
 		return false
 	}
-	name := s.Table.Column(c.References.Beside)
+	name := s.Table.Column(c.References.NameColumn)
 	now, said := s.Object[name.Name]
 	return said && (have.IsNull() || !name.Same(s.Record.Row[name.Name], now))
 }
@@ -60,22 +60,22 @@ func (s *Subject) unnamed(c *modules.Column, have modules.Value) bool {
 // moved reports whether the object still has the name that the reference stood for, although the referenced record
 // has another object by now, or is about to get one.
 func (s *Subject) moved(c *modules.Column) bool {
-	if c.References == nil || c.References.Beside == "" || c.References.ByKey || c.Computed || s.Record == nil ||
+	if c.References == nil || c.References.NameColumn == "" || c.References.ByKey || c.Computed || s.Record == nil ||
 		s.Record.Row[c.Name].IsNull() {
 		return false
 	}
 	_, recorded := s.Object[c.Name]
-	now, said := s.Object[c.References.Beside]
+	now, said := s.Object[c.References.NameColumn]
 	return !recorded && said && !now.IsNull() &&
-		s.Table.Column(c.References.Beside).Same(s.Record.Row[c.References.Beside], now) && s.RefKeys[c.Name] != now
+		s.Table.Column(c.References.NameColumn).Same(s.Record.Row[c.References.NameColumn], now) && s.RefKeys[c.Name] != now
 }
 
-// recordBeside returns the column that says by a record what a column is to name; nil if
+// companionOf returns the column that says by a record what a column is to name; nil if
 // there is none, or it says nothing.
-func (s *Subject) recordBeside(c *modules.Column) *modules.Column {
+func (s *Subject) companionOf(c *modules.Column) *modules.Column {
 	for i := range s.Table.Columns {
 		r := &s.Table.Columns[i]
-		if r.References != nil && r.References.Beside == c.Name && !r.Computed && !s.Record.Row[r.Name].IsNull() {
+		if r.References != nil && r.References.NameColumn == c.Name && !r.Computed && !s.Record.Row[r.Name].IsNull() {
 			return r
 		}
 	}

@@ -88,8 +88,8 @@ type ObjectName struct {
 	Key   string
 }
 
-// Letting is what users have said about objects without a record.
-type Letting struct {
+// Exclusions is what users have said about objects without a record.
+type Exclusions struct {
 	Rules     []IgnoreRule
 	Forgotten map[ObjectName]bool
 	// Adopted are objects that are asked for, by table and key, wherever they are.
@@ -97,16 +97,16 @@ type Letting struct {
 }
 
 // Any reports whether anything has been said.
-func (l *Letting) Any() bool { return len(l.Rules)+len(l.Forgotten)+len(l.Adopted) > 0 }
+func (l *Exclusions) Any() bool { return len(l.Rules)+len(l.Forgotten)+len(l.Adopted) > 0 }
 
 // IsAdopted reports whether a user has asked for the object of that key.
-func (l *Letting) IsAdopted(t *modules.Table, key string) bool {
+func (l *Exclusions) IsAdopted(t *modules.Table, key string) bool {
 	return l.Adopted[ObjectName{Table: t.Name, Key: key}]
 }
 
 // Ignores returns by which word of a user's an object (cloud terms) is left to others,
 // "" if it is not.
-func (l *Letting) Ignores(t *modules.Table, scope modules.Scope, key string, object modules.Row) string {
+func (l *Exclusions) Ignores(t *modules.Table, scope modules.Scope, key string, object modules.Row) string {
 	switch {
 	case l.IsAdopted(t, key):
 		return ""

@@ -258,7 +258,7 @@ func (b *builder) link(op *Op) {
 		}
 		// The object still names a parent that is to be deleted: leave first. What names it
 		// by two columns may be unable to do without, and waits for the successor.
-		if ref.Beside != "" && !ref.ByKey && op.Kind == OpUpdate {
+		if ref.NameColumn != "" && !ref.ByKey && op.Kind == OpUpdate {
 			continue
 		}
 		if v := s.Cloud[c.Name]; !v.IsNull() && (op.Kind == OpDelete || slices.Contains(op.Columns, c.Name)) {
@@ -296,7 +296,7 @@ func (b *builder) linkParent(op *Op, c *modules.Column) {
 		b.edge(op, other, "")
 		b.drop(op, other)
 	}
-	if c.References.Beside != "" && b.first[parent] {
+	if c.References.NameColumn != "" && b.first[parent] {
 		b.waiting = append(b.waiting, Waiting{Subject: s, On: parent, Going: true,
 			Reason: fmt.Sprintf("waits for %s %d, which is being replaced", parent.Table, parent.ID)})
 		return

@@ -227,7 +227,7 @@ func TestIgnoreRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := Letting{Rules: []IgnoreRule{rule}}
+		l := Exclusions{Rules: []IgnoreRule{rule}}
 		object := modules.Row{"name": modules.Text(c.name), "tags": modules.Text(c.tags)}
 		if got := l.Ignores(named, at, c.name, object); (got == "rule 3 of iasql_ignore") != c.want {
 			t.Errorf("%s of %q with %s: %q", c.match, c.name, c.tags, got)

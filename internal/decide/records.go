@@ -63,7 +63,7 @@ func (s *Subject) moveNames(c *modules.Column, m modes.Mode, v verdict, names, c
 func (cs *columns) lists() {
 	s := cs.s
 	for _, list := range s.Table.Lists() {
-		names := s.Table.Column(list.Records.Beside)
+		names := s.Table.Column(list.Records.NameColumn)
 		pulled, isPulled := cs.d.Pull[names.Name]
 		cloud, known := s.Object[list.Name]
 		have := s.Record.Row[list.Name]

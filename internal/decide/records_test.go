@@ -17,10 +17,10 @@ var crate = &modules.Table{
 		{Name: "name", Type: modules.TypeText, Doc: "n", Identity: true},
 		{Name: "nodes", Type: modules.TypeTexts, Doc: "l", Unordered: true},
 		{Name: "nodes_records", Type: modules.TypeIDs, Doc: "r", Local: true,
-			Records: &modules.Reference{Table: "node", Key: "node_id", Beside: "nodes"}},
+			Records: &modules.Reference{Table: "node", Key: "node_id", NameColumn: "nodes"}},
 		{Name: "fixed", Type: modules.TypeTexts, Doc: "f", Unordered: true, CreateOnly: true},
 		{Name: "fixed_records", Type: modules.TypeIDs, Doc: "r", Local: true,
-			Records: &modules.Reference{Table: "node", Key: "node_id", Beside: "fixed"}},
+			Records: &modules.Reference{Table: "node", Key: "node_id", NameColumn: "fixed"}},
 	},
 }
 

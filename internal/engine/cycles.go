@@ -161,7 +161,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
 	asked := func() bool { return false }
 	if kind == store.Full && options.Batch == 0 {
 		var listing *listing
-		listing, asked = e.turns.list(account)
+		listing, asked = e.coalescer.list(account)
 		cycle.Preempt, cycle.Errands = listing.wanted, listing.errands
 	}
 	log := e.log.With("account", account, "cycle", lease.Cycle)
@@ -198,7 +198,7 @@ func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind,
 			}
 			return e.newCycle(ctx, account, kind, options)
 		}}
-	ran, err := e.turns.errand(ctx, account, errand)
+	ran, err := e.coalescer.errand(ctx, account, errand)
 	if !ran || err != nil {
 		return store.Report{}, false, err
 	}
@@ -218,20 +218,20 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind,
 	options postgres.CycleOptions) (*postgres.Lease, error) {
 	alone := kind == store.Push && options.Batch == 0
 	if alone {
-		if e.turns.ask(account) {
+		if e.coalescer.ask(account) {
 			return nil, errAsked
 		}
-		if !e.turns.wait(account, kind) {
+		if !e.coalescer.wait(account, kind) {
 			return nil, errors.Join(errAsked, e.database.AskToPush(ctx, account))
 		}
 	}
 	scheduled := kind == store.Full && options.Batch == 0 && !options.Waited && !options.Hinted
-	if scheduled && !e.turns.wait(account, kind) {
+	if scheduled && !e.coalescer.wait(account, kind) {
 		return nil, errAsked
 	}
 	lease, err := e.database.Acquire(ctx, account, e.id, options)
 	if alone || scheduled {
-		e.turns.came(account, kind)
+		e.coalescer.started(account, kind)
 	}
 	if err != nil || !alone {
 		return lease, err

@@ -91,7 +91,7 @@ type Engine struct {
 	cron        atomic.Bool   // pg_cron ticks
 	rescheduled chan struct{} // of capacity 1: the schedule has changed
 	presence    *postgres.Presence
-	turns       turns
+	coalescer   coalescer
 	said        obstacles
 	pulse       pulse
 	away        outage // of the database
@@ -321,16 +321,16 @@ func (e *Engine) Wait(ctx context.Context) error {
 // keepPresence renews the engine's presence when its connection breaks, and
 // hears what is said on its channels.
 func (e *Engine) keepPresence(ctx context.Context) error {
-	said := newHeard()
-	said.note("") // settings that changed while the engine started
-	go e.heed(ctx, said)
+	said := newDebouncer()
+	said.add("") // settings that changed while the engine started
+	go e.debounce(ctx, said)
 	for {
 		wanted, err := e.presence.Wait(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			e.hear(said, wanted)
+			e.notified(said, wanted)
 			continue
 		}
 		e.away.begin()
@@ -353,7 +353,7 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			}
 		}
 		e.log.Info("connected to the database again", "after", e.away.end().Round(time.Millisecond))
-		said.note("") // what was said meanwhile is lost
+		said.add("") // what was said meanwhile is lost
 		if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.tick()`); err != nil {
 			e.log.Warn("could not queue a cycle after connecting again", "error", err)
 		}

@@ -104,7 +104,7 @@ func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.Ow
 	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
 		return cycle, e.learnTypes(ctx)
 	}}
-	if ran, err := e.turns.errand(ctx, account, errand); ran || err != nil {
+	if ran, err := e.coalescer.errand(ctx, account, errand); ran || err != nil {
 		return errand.Report, errors.Join(err, errand.Err)
 	}
 	lease, err := e.database.Acquire(ctx, account, e.id, postgres.CycleOptions{Kind: "preview", Batch: batch})

@@ -34,7 +34,7 @@ func (e *Engine) revert(ctx context.Context, batch int64, why *string) (int64, e
 	}
 	for _, account := range accounts {
 		none := &sync.Errand{Prepare: func(context.Context) (*sync.Reconciler, error) { return nil, nil }}
-		if ran, err := e.turns.errand(ctx, account, none); err != nil {
+		if ran, err := e.coalescer.errand(ctx, account, none); err != nil {
 			return 0, err
 		} else if ran {
 			continue

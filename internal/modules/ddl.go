@@ -36,7 +36,7 @@ func (t *Table) DDL(lookup func(name string) *Table) []string {
 	}
 	statements = append(statements, t.triggerDDL()...)
 	statements = append(statements, t.ValuesDDL()...)
-	statements = append(statements, t.besideDDL(lookup)...)
+	statements = append(statements, t.companionDDL(lookup)...)
 	for _, c := range t.Lists() {
 		statements = append(statements, t.recordsIndexDDL(c))
 	}
@@ -74,7 +74,7 @@ func (t *Table) UpgradeDDL(from int, lookup func(name string) *Table) []string {
 	for i := range t.Columns {
 		statements = append(statements, t.commentDDL(&t.Columns[i]))
 	}
-	statements = append(statements, t.besideDDL(lookup)...)
+	statements = append(statements, t.companionDDL(lookup)...)
 	statements = append(statements, t.recordsDDL(lookup)...)
 	statements = append(statements, t.ScopeDDL(lookup)...)
 	return append(statements, fmt.Sprintf("COMMENT ON TABLE public.%s IS %s", quote(t.Name), literal(t.Doc)))
@@ -363,7 +363,7 @@ func (t *Table) DropDDL() []string {
 	if len(t.Secrets()) > 0 {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
 	}
-	statements = append(statements, t.dropBesideDDL()...)
+	statements = append(statements, t.dropCompanionDDL()...)
 	statements = append(statements, t.dropRecordsDDL()...)
 	if !t.setting() {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.valuesFunction()+"()",
@@ -455,10 +455,10 @@ func (t *Table) ColumnFlags() Flags {
 			}
 		}
 		switch {
-		case c.References != nil && c.References.Beside != "":
-			f.Follows = append(f.Follows, c.References.Beside)
+		case c.References != nil && c.References.NameColumn != "":
+			f.Follows = append(f.Follows, c.References.NameColumn)
 		case c.Records != nil:
-			f.Follows = append(f.Follows, c.Records.Beside)
+			f.Follows = append(f.Follows, c.Records.NameColumn)
 		}
 		if len(c.FixedWithin) > 0 && !c.CreateOnly {
 			f.FixedWithin[c.Name] = c.FixedWithin

@@ -33,8 +33,8 @@ type EventMapping struct {
 	// Identity says where each column of the identity is, in the identity's order, for a
 	// table whose objects are named by several: at At are the objects then.
 	Identity []IdentityPart
-	// Portion is what of the objects the call changes at most.
-	Portion Portion
+	// Extent is what of the objects the call changes at most.
+	Extent Extent
 	// Known says that a name which no record has is of another table: nobody lists this
 	// one for it.
 	Known bool

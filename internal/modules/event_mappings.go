@@ -43,7 +43,7 @@ func (c Calls) After(separator string) Calls { c.mapping.After = separator; retu
 func (c Calls) Whole(identity ...IdentityPart) Calls { c.mapping.Identity = identity; return c }
 
 // Tags says that they change tags and nothing else.
-func (c Calls) Tags() Calls { c.mapping.Portion = JustTags; return c }
+func (c Calls) Tags() Calls { c.mapping.Extent = JustTags; return c }
 
 // EventMappings returns the event mappings by calls of a service: "ec2.amazonaws.com".
 func EventMappings(source string, calls ...Calls) []EventMapping {

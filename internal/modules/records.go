@@ -28,7 +28,7 @@ func (t *Table) RecordsOf(c *Column) *Column {
 		return nil
 	}
 	for _, list := range t.Lists() {
-		if list.Records.Beside == c.Name {
+		if list.Records.NameColumn == c.Name {
 			return list
 		}
 	}
@@ -63,7 +63,7 @@ func (c *Column) Target() string {
 // listsBefore reports whether the column with the names of a list of records stands before it.
 func (t *Table) listsBefore(at int) bool {
 	return slices.ContainsFunc(t.Columns[:at], func(c Column) bool {
-		return c.Name == t.Columns[at].Records.Beside && c.Type == TypeTexts && !c.Computed
+		return c.Name == t.Columns[at].Records.NameColumn && c.Type == TypeTexts && !c.Computed
 	})
 }
 
@@ -104,12 +104,12 @@ func (t *Table) recordsDDL(lookup func(string) *Table) []string {
 		if i == 0 {
 			of = append(of, t.scopeColumns()...)
 		}
-		names, ids := quote(c.Records.Beside), quote(c.Name)
-		of = append(of, c.Records.Beside, c.Name)
+		names, ids := quote(c.Records.NameColumn), quote(c.Name)
+		of = append(of, c.Records.NameColumn, c.Name)
 		body = append(body, strings.NewReplacer("{names}", names, "{ids}", ids,
 			"{target}", "public."+quote(c.Records.Table), "{key}", quote(c.Records.Key),
 			"{within}", c.within("NEW", t, lookup), "{moved}", t.moved(),
-			"{column}", literal(c.Name), "{beside}", literal(c.Records.Beside), "{record}", literal(c.Records.Table),
+			"{column}", literal(c.Name), "{beside}", literal(c.Records.NameColumn), "{record}", literal(c.Records.Table),
 		).Replace(recordsBody))
 		for _, trigger := range []struct{ kind, when, deferrable, function string }{
 			{"TRIGGER", "BEFORE", "", "leave_records"},
@@ -216,6 +216,6 @@ func (t *Table) fillRecordsDDL(c *Column, lookup func(string) *Table) []string {
 	return []string{"SELECT set_config('iasql.origin', 'engine', true)", fmt.Sprintf(`UPDATE public.%s t SET %s = coalesce((
     SELECT array_agg(p.id ORDER BY u.ord) FROM unnest(t.%s) WITH ORDINALITY u (name, ord)
     LEFT JOIN public.%s p ON p.%s = u.name AND %s), '{}') WHERE t.%[3]s IS NOT NULL`,
-		quote(t.Name), quote(c.Name), quote(c.Records.Beside), quote(c.Records.Table), quote(c.Records.Key),
+		quote(t.Name), quote(c.Name), quote(c.Records.NameColumn), quote(c.Records.Table), quote(c.Records.Key),
 		c.within("t", t, lookup))}
 }

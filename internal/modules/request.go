@@ -55,9 +55,9 @@ type GetRequest struct {
 	Identities []Row
 	// Waited is as in [ListRequest].
 	Waited bool
-	// Portion is what of the objects has to be read. What takes calls of its own and is no
+	// Extent is what of the objects has to be read. What takes calls of its own and is no
 	// part of it can be left out of their rows, where it is unknown.
-	Portion Portion
+	Extent Extent
 	// Created returns what an object was created with a moment ago, and what the cloud has
 	// answered; false for all other objects. What that settles takes no call to read.
 	// References are in database terms. nil: none was.
@@ -87,18 +87,18 @@ func (r *GetRequest) tell(halves int) {
 	}
 }
 
-// Portion is what of objects a call has changed, or a read has to show.
-type Portion string
+// Extent is what of objects a call has changed, or a read has to show.
+type Extent string
 
-// The portions.
+// The extents.
 const (
-	Everything Portion = ""
-	JustTags   Portion = "tags" // and what comes with them
-	ButTags    Portion = "rest" // everything but them
+	Everything Extent = ""
+	JustTags   Extent = "tags" // and what comes with them
+	ButTags    Extent = "rest" // everything but them
 )
 
-// Has reports whether tags (or else the rest) are part of the portion.
-func (p Portion) Has(tags bool) bool {
+// Has reports whether tags (or else the rest) are part of it.
+func (p Extent) Has(tags bool) bool {
 	return p == Everything || tags == (p == JustTags)
 }
 

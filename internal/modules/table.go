@@ -71,13 +71,13 @@ type Reference struct {
 	// too many of them: a production bucket has a billion. Nobody looks for those within
 	// the others: records that there are of them stay as they are. See [Looks].
 	ListedIf string
-	// Beside is a column of type text of the table itself that holds the cloud's name of
+	// NameColumn is a column of type text of the table itself that holds the cloud's name of
 	// the object, which this one names by its record. What has no record shows there alone:
 	// this column is NULL then. A trigger keeps what users write to either in step.
 	//
 	// Where the reference holds the key itself (ByKey), the other column is assigned by the
 	// cloud, and users write the key.
-	Beside string
+	NameColumn string
 	// Lasts says that the object names what it names also when that is gone. The engine, which
 	// finds it gone, leaves the column empty then. So it does with what stands beside a name.
 	Lasts bool
@@ -126,9 +126,9 @@ type Column struct {
 	References *Reference
 
 	// Records makes the column, of type bigint[], the list of the records that the elements of another column
-	// of the table name: [Reference.Beside], of type text[], which stands before it and is what is read and sent.
+	// of the table name: [Reference.NameColumn], of type text[], which stands before it and is what is read and sent.
 	// An element without a record is NULL here and a name there; one that has no name yet, the other way round.
-	// A trigger keeps what users write to either in step. Of the reference only Table, Key, AnyScope and Beside count.
+	// A trigger keeps what users write to either in step. Of the reference only Table, Key, AnyScope and NameColumn count.
 	Records *Reference
 
 	Identity bool // with account and region: tells which object a record is
@@ -206,7 +206,7 @@ func (c *Column) Assigns(have, cloud Value) bool {
 }
 
 // beside reports whether the column only says which record another column names.
-func (c *Column) beside() bool { return c.References != nil && c.References.Beside != "" }
+func (c *Column) isCompanion() bool { return c.References != nil && c.References.NameColumn != "" }
 
 // Loose reports whether the column holds the key of a record that there need not be: the object may name what
 // has no record, and the column is NULL then.
@@ -216,7 +216,7 @@ func (c *Column) Loose() bool {
 
 // Lacks reports whether the column is still NULL although the column beside it names an object: the record of that
 // object came later.
-func (c *Column) Lacks(have Value) bool { return c.beside() && have.IsNull() }
+func (c *Column) Lacks(have Value) bool { return c.isCompanion() && have.IsNull() }
 
 // HasPassed reports whether the cloud may have moved the column on by itself.
 func (c *Column) HasPassed(have, cloud Value) bool {
@@ -416,8 +416,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
-		case c.beside() && (t.Column(c.References.Beside) == nil || t.Column(c.References.Beside).Type != TypeText ||
-			c.References.ByKey && !t.Column(c.References.Beside).Computed):
+		case c.isCompanion() && (t.Column(c.References.NameColumn) == nil || t.Column(c.References.NameColumn).Type != TypeText ||
+			c.References.ByKey && !t.Column(c.References.NameColumn).Computed):
 			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
 		case c.Records != nil && (c.Type != TypeIDs || !c.Local || c.References != nil || !t.listsBefore(i)):
 			return fmt.Errorf("table %s: column %s: a list of records is a Local column of type bigint[] behind "+

@@ -39,7 +39,7 @@ func (d *Database) Hints(ctx context.Context, account string) ([]store.Hint, err
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Hint, error) {
 		var h store.Hint
 		return h, row.Scan(&h.ID, &h.Table, &h.Scope.Account, &h.Scope.Region, &h.Column, &h.Value, &h.Existing,
-			&h.Portion, &h.Tries, &h.Due, &h.Newest, &h.Known)
+			&h.Extent, &h.Tries, &h.Due, &h.Newest, &h.Known)
 	})
 }
 

@@ -135,8 +135,8 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 	if err != nil {
 		return s, nil, err
 	}
-	s.Version, s.Rules, s.Protection, s.Letting, s.AskDrift = now.version, now.content.modes, now.content.protection,
-		now.content.letting, now.content.askDrift
+	s.Version, s.Rules, s.Protection, s.Exclusions, s.AskDrift = now.version, now.content.modes, now.content.protection,
+		now.content.exclusions, now.content.askDrift
 	there, err := d.tables.read(ctx, d, account, tables, queueInstalled)
 	s.Tables, s.Imported = there.content.tables, there.content.imported
 	return s, locks, err

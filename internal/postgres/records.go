@@ -17,7 +17,7 @@ func (d *Database) namesOf(c *modules.Column) string {
 	return fmt.Sprintf(`(SELECT jsonb_agg(CASE WHEN p.id IS NULL THEN u.name ELSE %s END ORDER BY u.ord)::text
 		FROM unnest(t.%s, t.%s) WITH ORDINALITY u (id, name, ord)
 		LEFT JOIN %s p ON p.id = u.id LEFT JOIN iasql_internal.record_state s ON s.table_name = %s AND s.record_id = p.id)`,
-		namedBy(c.Records, parent).current(c.Records, parent), quote(c.Name), quote(c.Records.Beside),
+		namedBy(c.Records, parent).current(c.Records, parent), quote(c.Name), quote(c.Records.NameColumn),
 		shapeOf(parent).name, literal(parent.Name))
 }
 
@@ -26,7 +26,7 @@ func (d *Database) queueRecords(batch *pgx.Batch, c *modules.Column, scope modul
 	seen := map[string]bool{}
 	names := []string{}
 	for _, o := range objects {
-		for _, name := range o[c.Records.Beside].Elements() {
+		for _, name := range o[c.Records.NameColumn].Elements() {
 			if !name.IsNull() && !seen[name.String()] {
 				seen[name.String()] = true
 				names = append(names, name.String())
@@ -35,7 +35,7 @@ func (d *Database) queueRecords(batch *pgx.Batch, c *modules.Column, scope modul
 	}
 	fill := func(records map[string]namedRecord) {
 		for _, o := range objects {
-			listed, known := o[c.Records.Beside]
+			listed, known := o[c.Records.NameColumn]
 			switch {
 			case !known:
 			case listed.IsNull():

@@ -12,7 +12,7 @@ import (
 type rules struct {
 	modes      modes.Rules
 	protection decide.Protection
-	letting    decide.Letting
+	exclusions decide.Exclusions
 	askDrift   bool
 }
 
@@ -48,14 +48,14 @@ func queueRules(batch *pgx.Batch, account string, into *versioned[rules]) {
 			var table, match string
 			_, err := pgx.ForEachRow(rows, []any{&id, &table, &match}, func() error {
 				rule, err := decide.ParseIgnoreRule(id, table, []byte(match))
-				r.letting.Rules = append(r.letting.Rules, rule)
+				r.exclusions.Rules = append(r.exclusions.Rules, rule)
 				return err
 			})
 			return err
 		})
 	batch.Queue(`SELECT table_name, region, key FROM iasql_internal.forgotten WHERE account = $1`, account).
-		Query(names(&r.letting.Forgotten, account))
-	batch.Queue(`SELECT table_name, '', key FROM iasql_internal.adopted`).Query(names(&r.letting.Adopted, ""))
+		Query(names(&r.exclusions.Forgotten, account))
+	batch.Queue(`SELECT table_name, '', key FROM iasql_internal.adopted`).Query(names(&r.exclusions.Adopted, ""))
 	batch.Queue(`SELECT value = 'ask' FROM public.iasql_settings WHERE name = 'drift'`).QueryRow(
 		func(row pgx.Row) error { return row.Scan(&r.askDrift) })
 }

@@ -36,7 +36,7 @@ func TestRulesVersion(t *testing.T) {
 		if got, want := len(settings.Protection), b.query(`SELECT count(*) FROM iasql_protection`); want != strconv.Itoa(got) {
 			t.Errorf("after %q %d things are protected instead of %s", statement, got, want)
 		}
-		if got, want := len(settings.Letting.Rules), b.query(`SELECT count(*) FROM iasql_ignore`); want != strconv.Itoa(got) {
+		if got, want := len(settings.Exclusions.Rules), b.query(`SELECT count(*) FROM iasql_ignore`); want != strconv.Itoa(got) {
 			t.Errorf("after %q %d rules let things be instead of %s", statement, got, want)
 		}
 		if got, want := settings.AskDrift,

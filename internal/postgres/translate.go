@@ -28,12 +28,12 @@ func referenceColumns(t *modules.Table) []*modules.Column {
 // referenced table: by its rows p, its states s, its garbage g and the audit log
 // l. What is kept of an object besides its row is its identity; another column
 // by which it is referenced is in its row alone (see [modules.NewRegistry]).
-type named struct{ row, state, garbage, log string }
+type named struct{ row, state, deposed, log string }
 
 func namedBy(ref *modules.Reference, parent *modules.Table) named {
-	n := named{row: textOf("p", parent.Column(ref.Key)), state: "s.key", garbage: "g.key", log: "l.key"}
+	n := named{row: textOf("p", parent.Column(ref.Key)), state: "s.key", deposed: "g.key", log: "l.key"}
 	if identity := parent.Identity(); len(identity) != 1 || identity[0] != ref.Key {
-		n.state, n.garbage, n.log = "NULL::text", "NULL::text", "l.change #>> '{original,"+ref.Key+"}'"
+		n.state, n.deposed, n.log = "NULL::text", "NULL::text", "l.change #>> '{original,"+ref.Key+"}'"
 	}
 	return n
 }
@@ -145,7 +145,7 @@ func (d *Database) recordsNamed(ref *modules.Reference, scope modules.Scope, key
 		UNION ALL SELECT %[8]s, l.record_id, 3 FROM public.iasql_audit_log l
 		WHERE NOT l.settled AND l.table_name = %[5]s AND l.change_type = 'DELETE' AND %[8]s = ANY ($1) AND l.account = $2
 		ORDER BY 3, 2`,
-		name.row, shapeOf(parent).name, quote(ref.Key), where, literal(parent.Name), name.state, name.garbage,
+		name.row, shapeOf(parent).name, quote(ref.Key), where, literal(parent.Name), name.state, name.deposed,
 		name.log), args
 }
 

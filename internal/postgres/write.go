@@ -172,7 +172,7 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 			states = append(states, store.Settlement{Subject: o.Subject, State: o.State})
 		}
 		if o.Result == decide.ResultOK && o.Kind == decide.OpCreate && o.Replaces {
-			if err := queueGarbage(batch, o.Subject); err != nil {
+			if err := queueDeposition(batch, o.Subject); err != nil {
 				return err
 			}
 		}
@@ -259,9 +259,9 @@ func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
 	return writes
 }
 
-// queueGarbage makes the predecessor of a replaced object garbage. What is garbage already is
+// queueDeposition deposes the predecessor of a replaced object. What is deposed already is
 // this record's from now on, which had claimed it: what names the object follows this one.
-func queueGarbage(batch *pgx.Batch, s *decide.Subject) error {
+func queueDeposition(batch *pgx.Batch, s *decide.Subject) error {
 	key, ok := s.Table.Key(s.Object)
 	if !ok {
 		return nil

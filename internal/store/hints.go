@@ -50,8 +50,8 @@ type Hint struct {
 	Column, Value string
 	// Existing: where no record has the value it is one of another table.
 	Existing bool
-	// Portion is what was changed at most.
-	Portion modules.Portion
+	// Extent is what was changed at most.
+	Extent modules.Extent
 	// Tries is how often it was looked into before.
 	Tries int
 	// Due is how many hints of its table and scope are due, and Newest the newest of them.

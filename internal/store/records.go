@@ -21,7 +21,7 @@ type Settings struct {
 	HoldConflicts     bool
 	AskDrift          bool
 	Protection        decide.Protection
-	Letting           decide.Letting
+	Exclusions        decide.Exclusions
 	Deletes           decide.DeleteLimits
 	ConsistencyWindow time.Duration
 	// MaxStaleness is how old the newest listing of what does not change may become;

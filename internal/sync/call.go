@@ -257,7 +257,7 @@ func (r *running) resolve(ops map[*decide.Op]*running) {
 	record := *s.Record
 	record.Row = s.Record.Row.Clone()
 	for _, list := range lists {
-		c := s.Table.Column(list.Records.Beside)
+		c := s.Table.Column(list.Records.NameColumn)
 		names, _ := s.Names(c)
 		elements, ids := names.Elements(), s.Record.Row[list.Name].IDs()
 		for _, before := range r.After {

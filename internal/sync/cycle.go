@@ -34,7 +34,7 @@ type cycle struct {
 	refused   map[decide.RecordRef]bool // by the intent log: not to be tried again in this cycle
 	waits     []decide.Waiting          // of this pass: replacements that a staged record would have to follow
 	postponed []decide.Waiting          // by the last pass: of what neither a change nor a state reminds
-	cadence   cadence
+	resync    resync
 	regions   regions
 	hinted    map[place][]*hint // what the listing of this cycle is to look into
 	ignored   ignored

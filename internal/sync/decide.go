@@ -15,7 +15,7 @@ func (c *cycle) policy(s *decide.Subject) decide.Policy {
 	imported := c.settings.Imported[s.Table.Name]
 	if s.RecordID == 0 && !s.Deposed {
 		at := place{s.Table.Name, s.Scope}
-		imported = imported && c.cadence.known[at].Complete && c.looksAsBefore(at)
+		imported = imported && c.resync.known[at].Complete && c.looksAsBefore(at)
 	}
 	p := decide.Policy{
 		Rules:         c.settings.Rules,
@@ -24,9 +24,9 @@ func (c *cycle) policy(s *decide.Subject) decide.Policy {
 		Protection:    c.settings.Protection,
 		AskDrift:      c.settings.AskDrift,
 	}
-	if len(c.settings.Letting.Adopted) > 0 && s.RecordID == 0 && s.Object != nil {
+	if len(c.settings.Exclusions.Adopted) > 0 && s.RecordID == 0 && s.Object != nil {
 		key, _ := s.Table.Key(s.Object)
-		p.Adopted = c.settings.Letting.IsAdopted(s.Table, key)
+		p.Adopted = c.settings.Exclusions.IsAdopted(s.Table, key)
 	}
 	return p
 }

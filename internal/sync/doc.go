@@ -36,7 +36,7 @@
 //
 //	look.go      where events of the cloud hint at changes (a push cycle looks there, too)
 //	named.go     objects that hints name are read directly
-//	cadence.go   which tables are due, and where
+//	resync.go    which tables are due, and where
 //	list.go      every table, parents first; every scope of it side by side
 //	within.go    tables that are listed within some parents only
 //	preempt.go   between two pages: is a push cycle wanted? It runs there
@@ -56,7 +56,7 @@
 //
 // Calls run forward in the order
 //
-//	cycle, prepare, identify, recover, look, named, list, cadence, within, preempt, match, snapshot, claim, observe,
+//	cycle, prepare, identify, recover, look, named, list, resync, within, preempt, match, snapshot, claim, observe,
 //
 // decide,
 //

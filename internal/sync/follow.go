@@ -126,7 +126,7 @@ func anyOf(records, replaced []int64) (id int64, found bool) {
 func columnsTo(t *modules.Table, table string) (names []string) {
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		if c.Target() == table && (c.Records == nil || !t.Column(c.Records.Beside).CreateOnly) {
+		if c.Target() == table && (c.Records == nil || !t.Column(c.Records.NameColumn).CreateOnly) {
 			names = append(names, c.Name)
 		}
 	}

@@ -21,14 +21,14 @@ func nameBy(t *modules.Table, column string, scope modules.Scope, v modules.Valu
 // ignores finds out whether an object that was listed, and has no record, is left to
 // others.
 func (c *cycle) ignores(s *decide.Subject, key string) {
-	letting := &c.settings.Letting
-	if !letting.Any() {
+	excluded := &c.settings.Exclusions
+	if !excluded.Any() {
 		return
 	}
 	c.ignored.lock.Lock()
 	defer c.ignored.lock.Unlock()
-	s.Ignored = letting.Ignores(s.Table, s.Scope, key, s.Cloud)
-	if s.Ignored == "" && !letting.IsAdopted(s.Table, key) {
+	s.Ignored = excluded.Ignores(s.Table, s.Scope, key, s.Cloud)
+	if s.Ignored == "" && !excluded.IsAdopted(s.Table, key) {
 		s.Ignored = c.ignored.whole(c.Registry, s)
 	}
 	if s.Ignored == "" {

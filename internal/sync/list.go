@@ -30,7 +30,7 @@ func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
 	attended, stop := c.attend(ctx)
 	found, err := c.listTables(attended)
 	for range mostGenerations {
-		lacking := c.cadence.more()
+		lacking := c.resync.further()
 		if err != nil || lacking == nil {
 			break
 		}
@@ -66,8 +66,8 @@ func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
 	if _, err := c.pull(ctx, deletes); err != nil {
 		return nil, err
 	}
-	if ended := slices.Concat(c.cadence.failed, c.cadence.ended); len(ended)+len(c.cadence.gone) > 0 {
-		if err := c.Store.Listed(ctx, c.lease, ended, c.cadence.gone); err != nil {
+	if ended := slices.Concat(c.resync.failed, c.resync.ended); len(ended)+len(c.resync.gone) > 0 {
+		if err := c.Store.Listed(ctx, c.lease, ended, c.resync.gone); err != nil {
 			return nil, fmt.Errorf("remember what was listed: %w", err)
 		}
 	}
@@ -221,7 +221,7 @@ func (c *cycle) listTable(ctx context.Context, t *modules.Table, found *findings
 				defer lock.Unlock()
 				complete = complete && listing.denied
 				if !listing.denied {
-					c.cadence.fail(place{t.Name, scope}, listing.err)
+					c.resync.fail(place{t.Name, scope}, listing.err)
 				}
 				if !listing.known {
 					c.report.fail(decide.RecordRef{Table: t.Name}, scope, listing.err)
@@ -313,7 +313,7 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	l, begun := &listing{c: c, table: t, scope: scope, seen: newSighting(), later: c.newLater(t, scope)}, time.Now()
 	c.preempt.begin(l)
 	defer c.preempt.end(l)
-	within := c.cadence.within[t.Name]
+	within := c.resync.within[t.Name]
 	known := c.known(ctx, t, scope)
 	asked := modules.ListRequest{Scope: scope, Waited: c.waited, Memo: &c.memo, Recorded: known,
 		Selected: within.selected()}
@@ -438,7 +438,7 @@ func (c *cycle) unseen(ctx context.Context, l *listing) ([]decide.Step, error) {
 		switch {
 		case l.later.hides(t, key):
 			l.seen.objects++ // as the last listing showed it
-		case !l.seen.has(id, key) && !c.cadence.within[t.Name].hides(t, key):
+		case !l.seen.has(id, key) && !c.resync.within[t.Name].hides(t, key):
 			missing = append(missing, id)
 		}
 		return nil

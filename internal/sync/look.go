@@ -146,7 +146,7 @@ func (l *looking) table(ctx context.Context, t *modules.Table) error {
 		}
 		// Of more than are looked into at once nobody looks into each.
 		flood := len(some) > 0 && looks[0].Due > len(looks)
-		if whole || flood || len(some) > burst && l.c.cadence.known[at].Objects <= 2*len(some) {
+		if whole || flood || len(some) > burst && l.c.resync.known[at].Objects <= 2*len(some) {
 			l.list(at, looks)
 			continue
 		}
@@ -200,12 +200,12 @@ func (l *looking) records(ctx context.Context, t *modules.Table, scope modules.S
 // one. What was listed a moment ago waits: whoever may forge events must not have a place
 // listed all the time.
 func (l *looking) list(at place, looks []*hint) {
-	known, listed := l.c.cadence.known[at]
+	known, listed := l.c.resync.known[at]
 	wait := listAgain - known.Age
 	for _, look := range looks {
 		switch {
 		case look.idle():
-		case listed && known.Age >= 0 && wait > 0 && known.Within == l.c.cadence.within[at.table].digest():
+		case listed && known.Age >= 0 && wait > 0 && known.Within == l.c.resync.within[at.table].digest():
 			again(look, wait)
 		case l.c.kind == store.Full:
 			l.c.hinted[at] = append(l.c.hinted[at], look)
@@ -221,7 +221,7 @@ func (c *cycle) endHinted(ctx context.Context) error {
 	var looked []store.Look
 	var listed []store.ListedPlace
 	for at, looks := range c.hinted {
-		ended := slices.ContainsFunc(c.cadence.ended, func(e store.Listing) bool {
+		ended := slices.ContainsFunc(c.resync.ended, func(e store.Listing) bool {
 			return e.Table == at.table && e.Scope == at.scope
 		})
 		for _, look := range looks {

@@ -57,19 +57,19 @@ func (l *looking) objects(ctx context.Context, t *modules.Table, looks []*hint) 
 // of those of which all but the tags may have, no tags; where nothing else tells what is left
 // alone.
 func (l *looking) observe(ctx context.Context, subjects []*decide.Subject, of map[*decide.Subject][]*hint) error {
-	portions := map[modules.Portion][]*decide.Subject{}
+	portions := map[modules.Extent][]*decide.Subject{}
 	for _, s := range subjects {
 		p := modules.Everything
-		if looks := of[s]; s.Record != nil && len(l.c.settings.Letting.Rules) == 0 && len(looks) > 0 {
-			p = looks[0].Portion
-			if slices.ContainsFunc(looks, func(look *hint) bool { return look.Portion != p }) {
+		if looks := of[s]; s.Record != nil && len(l.c.settings.Exclusions.Rules) == 0 && len(looks) > 0 {
+			p = looks[0].Extent
+			if slices.ContainsFunc(looks, func(look *hint) bool { return look.Extent != p }) {
 				p = modules.Everything
 			}
 		}
 		portions[p] = append(portions[p], s)
 	}
 	for p, some := range portions {
-		if err := l.c.observePortion(ctx, p, some); err != nil {
+		if err := l.c.observeExtent(ctx, p, some); err != nil {
 			return err
 		}
 	}

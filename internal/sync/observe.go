@@ -19,11 +19,11 @@ import (
 // one call of Get. A subject that names no object has none; one whose read
 // fails stays Unknown (R5).
 func (c *cycle) observe(ctx context.Context, subjects []*decide.Subject) error {
-	return c.observePortion(ctx, modules.Everything, subjects)
+	return c.observeExtent(ctx, modules.Everything, subjects)
 }
 
-// observePortion is observe of a portion of the objects.
-func (c *cycle) observePortion(ctx context.Context, portion modules.Portion, subjects []*decide.Subject) (err error) {
+// observeExtent is observe of an extent of the objects.
+func (c *cycle) observeExtent(ctx context.Context, portion modules.Extent, subjects []*decide.Subject) (err error) {
 	ctx, end := c.span(ctx, "observe", &err)
 	defer end()
 	index := map[place][]*decide.Subject{}
@@ -46,7 +46,7 @@ func (c *cycle) observePortion(ctx context.Context, portion modules.Portion, sub
 	for _, at := range order {
 		g.Go(func() error {
 			rest := 2 * int64(len(index[at])) // of what the resource does not tell itself
-			asked := modules.GetRequest{Scope: at.scope, Waited: c.waited, Portion: portion,
+			asked := modules.GetRequest{Scope: at.scope, Waited: c.waited, Extent: portion,
 				Progress: func(halves int) {
 					if atomic.AddInt64(&rest, -int64(halves)) >= 0 {
 						looked.add(halves)
@@ -252,8 +252,8 @@ func (c *cycle) shows(s *decide.Subject, o *modules.Observation) {
 		s.Failure = cmp.Or(o.Reason, "the cloud does not say why")
 	}
 	s.Protected, s.Manager = o.Protected, o.Manager
-	if letting := &c.settings.Letting; len(letting.Rules) > 0 {
+	if excluded := &c.settings.Exclusions; len(excluded.Rules) > 0 {
 		key, _ := s.Table.Key(s.Cloud)
-		s.Ignored = letting.Ignores(s.Table, s.Scope, key, s.Cloud)
+		s.Ignored = excluded.Ignores(s.Table, s.Scope, key, s.Cloud)
 	}
 }

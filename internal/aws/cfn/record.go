@@ -29,8 +29,8 @@ func (s *Schema) record(c *column, target *Target) {
 	}
 }
 
-// referBeside puts the columns of records beside those of the names.
-func (t *Type) referBeside() error {
+// pairRecords puts the columns of records beside those of the names.
+func (t *Type) pairRecords() error {
 	for i := range t.columns {
 		c := &t.columns[i]
 		if !c.record {
@@ -40,7 +40,7 @@ func (t *Type) referBeside() error {
 		if main == nil || c.References.Table == "" {
 			return fmt.Errorf("its layout lacks the property %s", c.property)
 		}
-		c.main, c.References.Beside = main, main.Name
+		c.main, c.References.NameColumn = main, main.Name
 		if !c.Computed && (c.CreateOnly || main.CreateOnly) { // AWS has said it of either
 			c.CreateOnly, main.CreateOnly = true, true
 		}

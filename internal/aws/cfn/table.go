@@ -91,7 +91,7 @@ func New(s *Schema, l Layout, learnt []string) (*Type, error) {
 		}
 		t.columns = append(t.columns, c)
 	}
-	if err := t.referBeside(); err != nil {
+	if err := t.pairRecords(); err != nil {
 		return nil, err
 	}
 	t.Relates = s.unrelated(l)

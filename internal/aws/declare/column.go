@@ -33,7 +33,7 @@ type Column struct {
 	along     bool // it tells calls what to do: see [Published.Along]
 	made      bool // of what is published: see [Published]
 	tagging   *tagging
-	beside    *Column // shows what the reference names, also where that has no record
+	companion *Column // shows what the reference names, also where that has no record
 }
 
 // Of declares a column of any type that lives at a path; "" is nowhere.
@@ -104,21 +104,21 @@ func Role(name, member, doc string) Column {
 		})
 }
 
-// Beside shows the member that a reference is read from in a column of its own, as AWS has it: what has no
+// NameColumn shows the member that a reference is read from in a column of its own, as AWS has it: what has no
 // record is named there alone, and the reference is NULL. since is the version of the module that adds it.
-func (c Column) Beside(name string, since int, doc string) Column {
+func (c Column) NameColumn(name string, since int, doc string) Column {
 	shown := Text(name, c.member, doc).Computed().Since(since)
 	shown.from = c.from
-	c.beside = &shown
+	c.companion = &shown
 	ref := *c.References
-	ref.Beside = name
+	ref.NameColumn = name
 	c.References = &ref
 	return c
 }
 
-// WithARN shows the ARN of a role beside its name; see [Column.Beside].
+// WithARN shows the ARN of a role beside its name; see [Column.NameColumn].
 func (c Column) WithARN(since int) Column {
-	return c.Beside(strings.TrimSuffix(c.Name, "_name")+"_arn", since,
+	return c.NameColumn(strings.TrimSuffix(c.Name, "_name")+"_arn", since,
 		"The ARN of that role, also where there is no record of it: it is gone, or another account's. "+c.Name+
 			" is NULL then.")
 }
@@ -139,18 +139,18 @@ func (c Column) Records(table, key string, since int) Column {
 	shown := Of(modules.TypeIDs, c.Name+"_records", "", fmt.Sprintf("The ids of the records of %s that %s names, in the "+
 		"same order; NULL in place of one without a record. Write either: by its record, what AWS has no name for yet can "+
 		"be named.", table, c.Name)).Local().Since(since)
-	shown.Column.Records = &modules.Reference{Table: table, Key: key, Beside: c.Name}
-	c.beside = &shown
+	shown.Column.Records = &modules.Reference{Table: table, Key: key, NameColumn: c.Name}
+	c.companion = &shown
 	return c
 }
 
-// withBesides returns columns with those that are shown beside others.
-func withBesides(columns []Column) []Column {
+// withCompanions returns columns with those that are shown beside others.
+func withCompanions(columns []Column) []Column {
 	var all []Column
 	for _, c := range columns {
 		all = append(all, c)
-		if c.beside != nil {
-			all = append(all, *c.beside)
+		if c.companion != nil {
+			all = append(all, *c.companion)
 		}
 	}
 	return all

@@ -505,14 +505,14 @@ func TestNamedOrPrefix(t *testing.T) {
 }
 
 // What a call cannot have changed takes no call to read, and is unknown.
-func TestPortions(t *testing.T) {
+func TestExtents(t *testing.T) {
 	t.Parallel()
 	z := newZoo()
 	z.fill(1)
 	r := bind(t, z.table())
-	for _, portion := range []modules.Portion{modules.Everything, modules.JustTags, modules.ButTags} {
+	for _, portion := range []modules.Extent{modules.Everything, modules.JustTags, modules.ButTags} {
 		found, err := r.Get(t.Context(),
-			modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}, Portion: portion})
+			modules.GetRequest{Scope: here, Identities: []modules.Row{{"name": modules.Text("c00")}}, Extent: portion})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
@@ -540,7 +540,7 @@ func TestTurns(t *testing.T) {
 			return nil
 		})))
 	r := bind(t, table)
-	if !r.InTurn() {
+	if !r.IsPaced() {
 		t.Fatal("objects of which calls of their own are made have no turns")
 	}
 	due := func(object modules.Row) bool { return object["name"].String() == "c03" }
@@ -604,13 +604,13 @@ func TestRarely(t *testing.T) {
 }
 
 // The calls that change a table's objects say which part of them they change.
-func TestEventMappingsOfPortions(t *testing.T) {
+func TestEventMappingsOfExtents(t *testing.T) {
 	t.Parallel()
-	got := map[string]modules.Portion{}
+	got := map[string]modules.Extent{}
 	for _, mapping := range bind(t, newZoo().table()).Table().EventMappings {
-		got[mapping.Name] = mapping.Portion
+		got[mapping.Name] = mapping.Extent
 	}
-	want := map[string]modules.Portion{
+	want := map[string]modules.Extent{
 		"CreateCage": modules.Everything, "UpdateCage": modules.ButTags, "PutLimits": modules.ButTags,
 		"DeleteLimits": modules.ButTags,
 		"DeleteCage":   modules.Everything, "Tag": modules.JustTags, "Untag": modules.JustTags,

@@ -23,9 +23,9 @@ func (b *binding) mappings(declared []modules.EventMapping, kind string) []modul
 			return d.Source == t.Source && d.Name == t.Name
 		}) || aws.IsRead(t.Name) {
 			for i := range declared {
-				if d := &mappings[i]; d.Source == t.Source && d.Name == t.Name && d.Portion == modules.Everything &&
-					t.Portion == modules.ButTags {
-					d.Portion = t.Portion // where it names objects is declared, and what it changes is known
+				if d := &mappings[i]; d.Source == t.Source && d.Name == t.Name && d.Extent == modules.Everything &&
+					t.Extent == modules.ButTags {
+					d.Extent = t.Extent // where it names objects is declared, and what it changes is known
 				}
 			}
 			return
@@ -38,8 +38,8 @@ func (b *binding) mappings(declared []modules.EventMapping, kind string) []modul
 					mappings[at].At = append(mappings[at].At, path)
 				}
 			}
-			if mappings[at].Portion != t.Portion {
-				mappings[at].Portion = modules.Everything
+			if mappings[at].Extent != t.Extent {
+				mappings[at].Extent = modules.Everything
 			}
 			return
 		}
@@ -55,7 +55,7 @@ func (b *binding) mappings(declared []modules.EventMapping, kind string) []modul
 				if _, tags := op.in.FieldByNameFunc(func(member string) bool {
 					return strings.Contains(member, "Tag")
 				}); !tags {
-					t.Portion = modules.ButTags
+					t.Extent = modules.ButTags
 				}
 				add(t)
 			}
@@ -133,7 +133,7 @@ func (b *binding) tagged(kind string) []modules.EventMapping {
 	if g.kind != "" {
 		var mappings []modules.EventMapping
 		for _, name := range []string{"CreateTags", "DeleteTags"} {
-			mappings = append(mappings, modules.EventMapping{Name: name, Portion: modules.JustTags,
+			mappings = append(mappings, modules.EventMapping{Name: name, Extent: modules.JustTags,
 				At: []string{"requestParameters.resourcesSet.resourceId"}, Column: g.owner,
 				Prefix: ec2Prefixes[g.kind]})
 		}
@@ -145,7 +145,7 @@ func (b *binding) tagged(kind string) []modules.EventMapping {
 			continue
 		}
 		t := b.names(op)
-		t.Portion = modules.JustTags
+		t.Extent = modules.JustTags
 		if len(t.At) > 0 && (t.Column == aws.ColumnARN || b.description.Identity()[0] == aws.ColumnARN ||
 			strings.HasSuffix(t.Column, "_arn") || strings.HasSuffix(b.description.Identity()[0], "_arn")) {
 			t.Prefix = kind

@@ -116,9 +116,9 @@ func nextToken(out reflect.Value) (token, in string) {
 	return "", ""
 }
 
-// InTurn says that a listing of [ListBy] makes calls for each parent, and asks
+// Paced says that a listing of [ListBy] makes calls for each parent, and asks
 // [Step.Postponed] before it does.
-func (l *Listing) InTurn() *Listing { l.later = true; return l }
+func (l *Listing) Paced() *Listing { l.later = true; return l }
 
 // ListBy lists objects in a way of the module's own.
 func ListBy[T any](list func(ctx context.Context, s *Step, page func([]T) error) error) *Listing {
@@ -139,9 +139,9 @@ func (l *Listing) Names(column, path string) *Listing {
 	return l
 }
 
-// Looks says at which path of what is listed a filter looks: where a cycle lists
+// FilterAt says at which path of what is listed a filter looks: where a cycle lists
 // everything anyway, [Find] filters that and asks for nothing more.
-func (l *Listing) Looks(filter, path string) *Listing {
+func (l *Listing) FilterAt(filter, path string) *Listing {
 	if l.local == nil {
 		l.local = map[string]string{}
 	}

@@ -295,7 +295,7 @@ func (r *Resource) complete(ctx context.Context, s *Step, objects []reflect.Valu
 	for _, f := range all {
 		r.untold(f)
 	}
-	if r.tags != nil && r.tags.tagging.bulk != nil && s.get.Portion.Has(true) {
+	if r.tags != nil && r.tags.tagging.bulk != nil && s.get.Extent.Has(true) {
 		var now, later []*found
 		for _, f := range all {
 			if r.turn(s, f.row) {
@@ -375,7 +375,7 @@ func (r *Resource) fill(f *found, columns []target, from reflect.Value) error {
 // proves that the object is there comes before the others.
 func (r *Resource) readApart(ctx context.Context, s *Step, f *found, index map[string]map[string]string,
 	atOnce bool) error {
-	known, portion := index != nil && s.Recorded(f.row), s.get.Portion
+	known, portion := index != nil && s.Recorded(f.row), s.get.Extent
 	answers := make([]reflect.Value, len(r.apart))
 	told := make([]bool, len(r.apart)) // by the object's creation
 	if sent, created := s.get.WasCreated(f.row); created {

@@ -55,10 +55,10 @@ type Table[T any] struct {
 	// Token is where an object has the token of its creation, for tables ByTag
 	// that do not have it in a tag.
 	Token string
-	// Bears reports whether an object was created with a token, for tables ByTag whose
+	// HasToken reports whether an object was created with a token, for tables ByTag whose
 	// objects may be created several by one call, and so with the same tag. They are looked
 	// for among all.
-	Bears func(object *T, token string) bool
+	HasToken func(object *T, token string) bool
 
 	// Create creates an object; CreateBy does where one call is not all there is
 	// to it. A table with neither has none created.
@@ -212,7 +212,7 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 			columns = aws.PerAccount
 		}
 	}
-	t.Columns = withBesides(t.Columns)
+	t.Columns = withCompanions(t.Columns)
 	properties, made, unpublished := t.Published.properties(t.Name, t.Columns, reflect.TypeFor[T](), t.calls(),
 		slices.DeleteFunc([]*Op{t.Delete}, func(op *Op) bool { return op == nil }))
 	t.Columns = withMade(t.Columns, made)
@@ -241,8 +241,8 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	if t.Gone != nil {
 		r.gone = func(v reflect.Value) bool { return t.Gone(pointer[T](v)) }
 	}
-	if t.Bears != nil {
-		r.bears = func(v reflect.Value, token string) bool { return t.Bears(pointer[T](v), token) }
+	if t.HasToken != nil {
+		r.bears = func(v reflect.Value, token string) bool { return t.HasToken(pointer[T](v), token) }
 	}
 	if t.Row != nil {
 		r.row = func(ctx context.Context, s *Step, v reflect.Value, row modules.Row) error {

@@ -79,10 +79,10 @@ func (r *Resource) Enumerate(ctx context.Context, scope modules.Scope, page func
 	})
 }
 
-// InTurn implements [modules.Turner]: objects are read in turn where each takes calls of its
+// IsPaced implements [modules.Paced]: objects are read over several listings where each takes calls of its
 // own, none of which tells whether it is being made, has failed or is on its way out; and tags
 // that a further call reads of several.
-func (r *Resource) InTurn() bool {
+func (r *Resource) IsPaced() bool {
 	if r.list.later {
 		return true
 	}
@@ -105,5 +105,5 @@ func (r *Resource) InTurn() bool {
 
 // turn reports whether what the listing does not tell of an object is to be read.
 func (r *Resource) turn(s *Step, identity modules.Row) bool {
-	return s.index == nil || r.list.later || !r.InTurn() || s.list.IsDue(identity)
+	return s.index == nil || r.list.later || !r.IsPaced() || s.list.IsDue(identity)
 }

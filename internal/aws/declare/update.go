@@ -303,10 +303,10 @@ func (s *Step) along(ctx context.Context, op *Op, in reflect.Value) error {
 // asFound sends what a reference names as AWS has it, and reports whether that is known: asked for by the name
 // in the column it may not be there any more (a role).
 func (t target) asFound(s *Step, in reflect.Value) bool {
-	if t.column.beside == nil || t.path == nil || t.path.leaf != reflect.TypeFor[*string]() {
+	if t.column.companion == nil || t.path == nil || t.path.leaf != reflect.TypeFor[*string]() {
 		return false
 	}
-	name := s.Have[t.column.beside.Name]
+	name := s.Have[t.column.companion.Name]
 	if name.IsNull() {
 		return false
 	}

@@ -28,8 +28,8 @@ type Hint struct {
 	Column, ID string
 	// Known says that the event is about another table where no record has that value.
 	Known bool
-	// Portion is what of the objects the call has changed at most.
-	Portion modules.Portion
+	// Extent is what of the objects the call has changed at most.
+	Extent modules.Extent
 }
 
 // whole is the hint to list the table in the scope.
@@ -81,7 +81,7 @@ func (f *finder) hints(account string, touched []modules.Touching) []Hint {
 	for i, n := range names {
 		hints[i] = at
 		hints[i].Column, hints[i].ID, hints[i].Known = n.column, n.value, n.known
-		hints[i].Portion = portion
+		hints[i].Extent = portion
 	}
 	return hints
 }
@@ -100,11 +100,11 @@ type finder struct {
 
 // first returns what the first of a table's touches finds that finds anything, and what of
 // those objects the call has changed.
-func (f *finder) first(mappings []modules.Touching) (names []name, others bool, portion modules.Portion) {
+func (f *finder) first(mappings []modules.Touching) (names []name, others bool, portion modules.Extent) {
 	for _, t := range mappings {
 		found, elsewhere := f.names(t)
 		if others = others || elsewhere; len(found) > 0 {
-			return found, others, t.EventMapping.Portion
+			return found, others, t.EventMapping.Extent
 		}
 	}
 	return nil, others, modules.Everything

@@ -140,7 +140,7 @@ func (d database) keep(ctx context.Context, s *source, h *batchOfEvents) (proven
 			doubles = len(h.kept) - events
 			batch = &pgx.Batch{}
 		}
-		queueHeard(batch, s, h)
+		queueCaughtUp(batch, s, h)
 		// A quiet source writes its row every quarter of a minute at most.
 		batch.Queue(`
 			UPDATE iasql_internal.event_source SET
@@ -177,7 +177,7 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 				append(tables, h.Table)
 			places, columns, values, existing = append(places, h.Scope.Region), append(columns, h.Column),
 				append(values, h.ID), append(existing, h.Known)
-			portions = append(portions, string(h.Portion))
+			portions = append(portions, string(h.Extent))
 		}
 	}
 	batch.Queue(`
@@ -205,8 +205,8 @@ func queueEvents(batch *pgx.Batch, list []kept, events *int) {
 		QueryRow(func(row pgx.Row) error { return row.Scan(events) })
 }
 
-// queueHeard queues that accounts and regions were heard of.
-func queueHeard(batch *pgx.Batch, s *source, h *batchOfEvents) {
+// queueCaughtUp queues that accounts and regions were heard of.
+func queueCaughtUp(batch *pgx.Batch, s *source, h *batchOfEvents) {
 	var accounts, regions []string
 	for of := range h.regions {
 		accounts, regions = append(accounts, of[0]), append(regions, of[1])

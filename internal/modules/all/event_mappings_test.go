@@ -130,9 +130,9 @@ func TestEventMappingsExist(t *testing.T) {
 				} else if operations == nil {
 					t.Errorf("table %s: there is no call %s", table.Name, call)
 				}
-				if tags := ofTags.MatchString(mapping.Name); mapping.Portion != modules.Everything &&
-					(tags != (mapping.Portion == modules.JustTags) || !tags && slices.ContainsFunc(operations, takesTags)) {
-					t.Errorf("table %s: %s changes more than %q", table.Name, call, mapping.Portion)
+				if tags := ofTags.MatchString(mapping.Name); mapping.Extent != modules.Everything &&
+					(tags != (mapping.Extent == modules.JustTags) || !tags && slices.ContainsFunc(operations, takesTags)) {
+					t.Errorf("table %s: %s changes more than %q", table.Name, call, mapping.Extent)
 				}
 				paths := mapping.At
 				if len(mapping.Identity) > 0 {

@@ -70,7 +70,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"The role of what runs in it. It is given by the instance profile of the role's name, which is made "+
 					"if there is none, and goes with the role.").
 				ByKey().In("IamInstanceProfile.Name").
-				Beside("instance_profile_arn", 3,
+				NameColumn("instance_profile_arn", 3,
 					"The ARN of its instance profile. Where there is no record of the role that it gives, role_name "+
 						"is NULL."),
 			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id",
@@ -245,7 +245,7 @@ func reservations(of declare.Option) *declare.Listing {
 func instances() *declare.Listing {
 	return reservations(declare.Expand(func(r ec2types.Reservation) []ec2types.Instance {
 		return r.Instances
-	})).Looks("instance-id", "InstanceId")
+	})).FilterAt("instance-id", "InstanceId")
 }
 
 func status(i ec2types.Instance) ec2types.InstanceStateName {

@@ -131,7 +131,7 @@ func newRecord(c *aws.Clients) *declare.Resource {
 				modules.IdentityPart{At: "resourceRecordSet.setIdentifier", Optional: true}),
 			modules.Request("hostedZoneId", "ChangeResourceRecordSets").After("/"),
 		),
-		List: declare.ListBy(listRecords).InTurn(), // five calls a second are all that an account has
+		List: declare.ListBy(listRecords).Paced(), // five calls a second are all that an account has
 		Get:  declare.GetBy(getRecords),
 		Row: func(_ context.Context, _ *declare.Step, r *record, row modules.Row) error {
 			if row["record"].IsNull() {

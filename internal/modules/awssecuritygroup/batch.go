@@ -192,7 +192,7 @@ func existing(ctx context.Context, s *declare.Step, of kind, wanted rule,
 	want := wanted.want
 	given := want["is_egress"].Bool() && protocol(want["ip_protocol"].String()) == "-1"
 	for _, r := range all {
-		if bears(&r, wanted.token) || given && asMade(&r) && awssdk.ToBool(r.IsEgress) &&
+		if hasToken(&r, wanted.token) || given && asMade(&r) && awssdk.ToBool(r.IsEgress) &&
 			awssdk.ToString(r.CidrIpv4) == want["cidr_ipv4"].String() &&
 			awssdk.ToString(r.CidrIpv6) == want["cidr_ipv6"].String() {
 			return []declare.Result[modules.Value]{{Out: modules.TextPtr(r.SecurityGroupRuleId)}}, nil
@@ -201,10 +201,10 @@ func existing(ctx context.Context, s *declare.Step, of kind, wanted rule,
 	return nil, exists
 }
 
-// bears reports whether a rule was made with a token. A rule that was made by itself has
+// hasToken reports whether a rule was made with a token. A rule that was made by itself has
 // it in its tag. The tag of those made by one call has a mark for each, which tells whose
 // a rule is by what it lets through.
-func bears(r *ec2types.SecurityGroupRule, token string) bool {
+func hasToken(r *ec2types.SecurityGroupRule, token string) bool {
 	has := aws.EC2Tags.Map(r.Tags)[aws.TokenTag]
 	return token != "" && has != "" &&
 		(has == token || slices.Contains(strings.Fields(has), mark(token, contentOfRule(r))))

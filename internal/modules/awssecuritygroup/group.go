@@ -62,5 +62,5 @@ func newGroup(c *aws.Clients) *declare.Resource {
 func groups() *declare.Listing {
 	return declare.Pages(ec2.NewDescribeSecurityGroupsPaginator, "SecurityGroups",
 		declare.With(&ec2.DescribeSecurityGroupsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
-		Looks("group-name", "GroupName")
+		FilterAt("group-name", "GroupName")
 }

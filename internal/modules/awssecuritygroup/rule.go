@@ -95,7 +95,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 		List:     rules(),
 		Get:      declare.EC2Filter("security-group-rule-id"),
 		Rows:     ofDefaultGroups,
-		Bears:    bears,
+		HasToken: hasToken,
 		CreateBy: calls.authorize,
 		Updates: []declare.Update{declare.Restate(declare.Call((*ec2.Client).ModifySecurityGroupRules),
 			"ip_protocol", "from_port", "to_port", "cidr_ipv4", "cidr_ipv6", "description")},

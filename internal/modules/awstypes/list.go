@@ -19,8 +19,8 @@ import (
 // A listing tells identifiers, and seldom more: objects are read one by one. Of many, those
 // that have a record are read in turn.
 
-// InTurn implements [modules.Turner].
-func (r *resource) InTurn() bool { return true }
+// IsPaced implements [modules.Paced].
+func (r *resource) IsPaced() bool { return true }
 
 // List implements [modules.Resource]. Of a type that cannot be listed it shows nothing: what
 // has a record is read directly then, as everything is that a listing does not show.

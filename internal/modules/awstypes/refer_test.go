@@ -36,7 +36,7 @@ func TestPublishedReferences(t *testing.T) {
 			}
 			made[name] = &resource{t: typ}
 			for _, c := range typ.Table.Columns {
-				if ref := c.References; round == 1 && ref != nil && ref.Beside != "" {
+				if ref := c.References; round == 1 && ref != nil && ref.NameColumn != "" {
 					found[typ.Table.Name+"."+c.Name] = ref.Table + "." + ref.Key
 				}
 			}

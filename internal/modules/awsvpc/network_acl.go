@@ -65,7 +65,7 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 func networkACLs() *declare.Listing {
 	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls",
 		declare.With(&ec2.DescribeNetworkAclsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
-		Looks("association.subnet-id", "Associations[].SubnetId")
+		FilterAt("association.subnet-id", "Associations[].SubnetId")
 }
 
 // withoutOrphans leaves out the default lists of VPCs that are gone: moto keeps

@@ -91,7 +91,7 @@ func newVPC(c *aws.Clients) *declare.Resource {
 func vpcList() *declare.Listing {
 	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs",
 		declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
-		Looks("vpc-id", "VpcId").Looks("is-default", "IsDefault")
+		FilterAt("vpc-id", "VpcId").FilterAt("is-default", "IsDefault")
 }
 
 // noDefault reads options that AWS calls default as none.

@@ -14,13 +14,12 @@ import (
 	"iasql/internal/store"
 )
 
-// A listing costs calls, and most of what there is never changes. So a full cycle that
-// nobody waits for lists a table in a region the less often the longer nothing has
-// changed there, but at least every max_staleness. Somebody who waits for a cycle gets
-// everything listed.
+// The resync policy: a listing costs calls, and most objects never change. So a scheduled full
+// cycle lists a table in a region the less often the longer nothing has changed there, but at
+// least every max_staleness. A cycle that somebody waits for lists everything.
 
-// cadence is what a full cycle knows of listings, and adds to it.
-type cadence struct {
+// resync is what a full cycle knows of listings, and what it adds.
+type resync struct {
 	known map[place]store.Listing
 	// within says, of tables whose objects are listed within some records only, which.
 	within map[string]*parents
@@ -68,14 +67,14 @@ func (c *cycle) readListings(ctx context.Context) error {
 			}
 		}
 	}
-	for at, l := range c.cadence.known {
+	for at, l := range c.resync.known {
 		if c.catalog.has(at.table) && !there[at] {
-			c.cadence.gone = append(c.cadence.gone, l)
-			delete(c.cadence.known, at)
+			c.resync.gone = append(c.resync.gone, l)
+			delete(c.resync.known, at)
 		}
 	}
 	if c.Sparing || c.Hinted || len(c.Only) > 0 {
-		c.cadence.due = due
+		c.resync.due = due
 	}
 	return nil
 }
@@ -86,11 +85,11 @@ func (c *cycle) readKnown(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read when tables were listed: %w", err)
 	}
-	c.cadence.known = make(map[place]store.Listing, len(list))
+	c.resync.known = make(map[place]store.Listing, len(list))
 	for _, l := range list {
-		c.cadence.known[place{l.Table, l.Scope}] = l
+		c.resync.known[place{l.Table, l.Scope}] = l
 	}
-	c.cadence.within, err = c.readWithin(ctx)
+	c.resync.within, err = c.readWithin(ctx)
 	return err
 }
 
@@ -111,7 +110,7 @@ func (c *cycle) isDue(at place) bool {
 	if len(c.Only) > 0 {
 		return slices.Contains(c.Only, at.table)
 	}
-	l, known := c.cadence.known[at]
+	l, known := c.resync.known[at]
 	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.interval(at), c.Rest)
 }
 
@@ -133,8 +132,8 @@ func (c *cycle) interval(at place) time.Duration {
 
 // inTurn reports whether a place's listings read objects in turn.
 func (c *cycle) inTurn(at place) bool {
-	r, turns := c.Registry.Resource(at.table).(modules.Turner)
-	return turns && r.InTurn() && c.cadence.known[at].Objects > readAlways
+	r, turns := c.Registry.Resource(at.table).(modules.Paced)
+	return turns && r.IsPaced() && c.resync.known[at].Objects > readAlways
 }
 
 // staleness is how old the newest listing of a place may become: where events tell of
@@ -174,8 +173,8 @@ const rarely = 24
 // everything is to be looked at.
 func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) (due, rarelyDue func(key string) bool) {
 	at := place{t.Name, scope}
-	last, known := c.cadence.known[at]
-	if c.cadence.due == nil || len(c.Only) > 0 || len(c.hinted[at]) > 0 || !known || last.Objects <= readAlways ||
+	last, known := c.resync.known[at]
+	if c.resync.due == nil || len(c.Only) > 0 || len(c.hinted[at]) > 0 || !known || last.Objects <= readAlways ||
 		!last.Complete || last.Age < 0 || last.Rules != c.settings.Version {
 		return nil, nil
 	}
@@ -203,7 +202,7 @@ func turn(now time.Time, since, within time.Duration) func(key string) bool {
 }
 
 // lists reports whether the cycle lists a table in a scope.
-func (c *cycle) lists(at place) bool { return c.cadence.due == nil || c.cadence.due[at] }
+func (c *cycle) lists(at place) bool { return c.resync.due == nil || c.resync.due[at] }
 
 // listed notes that a listing came to its end, but for what may not be read, and reports
 // whether something may not that might before.
@@ -212,33 +211,33 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 		!unread.Whole(),
 		// What events have told is no reason to list more often.
 		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0,
-		Rules: c.lease.Rules, Within: c.cadence.within[l.table.Name].digest()}
+		Rules: c.lease.Rules, Within: c.resync.within[l.table.Name].digest()}
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
-		news = c.cadence.known[place{l.table.Name, l.scope}].Denied != ended.Denied
+		news = c.resync.known[place{l.table.Name, l.scope}].Denied != ended.Denied
 	}
-	c.cadence.end(ended)
+	c.resync.end(ended)
 	return news
 }
 
 // denied notes that a listing was not permitted, and reports whether that is new: what
 // is denied is no error of every cycle.
 func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
-	said := c.cadence.known[place{l.table.Name, l.scope}].Denied
-	c.cadence.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules,
+	said := c.resync.known[place{l.table.Name, l.scope}].Denied
+	c.resync.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules,
 		Denied: err.Error(),
-		Within: c.cadence.within[l.table.Name].digest()})
+		Within: c.resync.within[l.table.Name].digest()})
 	return said != err.Error()
 }
 
 // fail notes that a listing failed (R32).
-func (d *cadence) fail(at place, err error) {
+func (d *resync) fail(at place, err error) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	d.failed = append(d.failed, store.Listing{Table: at.table, Scope: at.scope, Failed: err.Error()})
 }
 
-func (d *cadence) end(l store.Listing) {
+func (d *resync) end(l store.Listing) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if i := slices.IndexFunc(d.ended, func(e store.Listing) bool {
@@ -253,7 +252,7 @@ func (d *cadence) end(l store.Listing) {
 // misses notes what a new object names that has no record, and is in a place that this cycle
 // does not list: an event may have told of the object alone.
 func (c *cycle) misses(t *modules.Table, scope modules.Scope, cloud, object modules.Row) {
-	d := &c.cadence
+	d := &c.resync
 	if d.due == nil {
 		return
 	}
@@ -287,9 +286,9 @@ func (c *cycle) misses(t *modules.Table, scope modules.Scope, cloud, object modu
 	}
 }
 
-// more makes a second listing due in the same cycle: of the missing parents, and of the places where something
+// further makes a second listing due in the same cycle: of the missing parents, and of the places where something
 // lacks them. It returns those places; nil if no parent is missing.
-func (d *cadence) more() map[place]bool {
+func (d *resync) further() map[place]bool {
 	lacking := d.lacking
 	if lacking != nil {
 		d.due = d.missing
@@ -302,11 +301,11 @@ func (d *cadence) more() map[place]bool {
 // knows reports whether a table has been listed in a scope by an earlier cycle, as far
 // as that is permitted, and within the same records.
 func (c *cycle) knows(at place) bool {
-	l, known := c.cadence.known[at]
+	l, known := c.resync.known[at]
 	return known && (l.Complete || l.Denied != "") && c.looksAsBefore(at)
 }
 
 // looksAsBefore reports whether a table is listed within the same records as the last time.
 func (c *cycle) looksAsBefore(at place) bool {
-	return c.cadence.known[at].Within == c.cadence.within[at.table].digest()
+	return c.resync.known[at].Within == c.resync.within[at.table].digest()
 }

@@ -58,9 +58,9 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestTurnsOfObjects: within the time in which everything is to be looked at, each object has
+// TestPacedObjects: within the time in which everything is to be looked at, each object has
 // its turn, and hardly more, however often is listed. So has, in many times that time, what seldom changes.
-func TestTurnsOfObjects(t *testing.T) {
+func TestPacedObjects(t *testing.T) {
 	t.Parallel()
 	const limit, objects = 10 * time.Minute, 2000
 	table := &modules.Table{Name: "thing", Doc: "Things.", Provider: "aws", Columns: []modules.Column{
@@ -68,19 +68,19 @@ func TestTurnsOfObjects(t *testing.T) {
 		{Name: "name", Type: modules.TypeText, Doc: "Name.", Identity: true, Required: true, CreateOnly: true}}}
 	at := place{"thing", modules.Scope{Account: "a"}}
 	registry, err := modules.NewRegistry(&modules.Module{Name: "m", Version: 1, Doc: "Things.",
-		Resources: []modules.Resource{turner{table: table}}})
+		Resources: []modules.Resource{paced{table: table}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &cycle{Reconciler: &Reconciler{Registry: registry}}
 	c.settings.MaxStaleness = limit
-	c.cadence.due = map[place]bool{at: true}
+	c.resync.due = map[place]bool{at: true}
 	turns, rare := make([]int, objects), make([]int, objects)
 	now := time.Unix(1_700_000_000, 0)
 	for passed := time.Duration(0); passed < rarely*limit; {
 		age := min(time.Duration(20+(passed%limit).Seconds()/10)*time.Second, limit-passed%limit)
 		passed, now = passed+age, now.Add(age)
-		c.cadence.known = map[place]store.Listing{at: {Table: "thing", Age: age, Complete: true, Objects: objects}}
+		c.resync.known = map[place]store.Listing{at: {Table: "thing", Age: age, Complete: true, Objects: objects}}
 		due, rarelyDue := c.turns(table, at.scope, now)
 		most := 0
 		for i := range turns {
@@ -111,25 +111,25 @@ func TestTurnsOfObjects(t *testing.T) {
 	if due, rarelyDue := c.turns(table, at.scope, now); due != nil || rarelyDue != nil {
 		t.Error("an event tells of a change that nobody knows the place of, and not everything is read")
 	}
-	c.hinted, c.cadence.due = nil, nil
+	c.hinted, c.resync.due = nil, nil
 	if due, rarelyDue := c.turns(table, at.scope, now); due != nil || rarelyDue != nil {
 		t.Error("somebody waits, and not everything is read")
 	}
-	c.cadence.due = map[place]bool{at: true}
-	c.cadence.known[at] = store.Listing{Table: "thing", Age: time.Minute, Complete: true, Objects: readAlways}
+	c.resync.due = map[place]bool{at: true}
+	c.resync.known[at] = store.Listing{Table: "thing", Age: time.Minute, Complete: true, Objects: readAlways}
 	if due, rarelyDue := c.turns(table, at.scope, now); due != nil || rarelyDue != nil || c.interval(at) != limit {
 		t.Error("a few objects have turns")
 	}
 }
 
-// turner is a resource whose objects have turns.
-type turner struct {
+// paced is a resource whose objects have turns.
+type paced struct {
 	modules.Resource
 	table *modules.Table
 }
 
-func (r turner) Table() *modules.Table { return r.table }
-func (turner) InTurn() bool            { return true }
+func (r paced) Table() *modules.Table { return r.table }
+func (paced) IsPaced() bool            { return true }
 
 // A listing leaves parents whose turn it is not, unless nothing is known within them, and what
 // is within those it has left is not missing.

@@ -12,10 +12,10 @@ import (
 // errAsked: another cycle of the account sees to what is to be pushed.
 var errAsked = errors.New("the cycle that is running, or one that waits, has been asked")
 
-// turns keeps cycles from standing in line for an account's lease, each in a place that another account could
-// have: a full cycle that is listing here is asked to push, and for one that runs elsewhere only one waits. Of full
-// cycles that nobody waits for only one waits, too.
-type turns struct {
+// coalescer keeps cycles of one account from waiting for its lease in places that other accounts could have. A
+// full cycle that is listing here is asked to push; for one that runs elsewhere, one push waits. Of the scheduled full
+// cycles one waits, too.
+type coalescer struct {
 	lock    gosync.Mutex
 	listing map[string]*listing
 	waiting map[waiter]bool
@@ -37,7 +37,7 @@ type listing struct {
 // list notes that a full cycle of the account begins, which reads the channel.
 // At its end it has to call the function, which tells whether anybody asked it
 // to push: the last may have done so after it had looked for the last time.
-func (t *turns) list(account string) (*listing, func() bool) {
+func (t *coalescer) list(account string) (*listing, func() bool) {
 	l := &listing{wanted: make(chan struct{}, 1), errands: make(chan *sync.Errand), over: make(chan struct{})}
 	t.lock.Lock()
 	defer t.lock.Unlock()
@@ -56,7 +56,7 @@ func (t *turns) list(account string) (*listing, func() bool) {
 
 // ask asks a full cycle of the account to push, and reports whether there is one
 // here.
-func (t *turns) ask(account string) bool {
+func (t *coalescer) ask(account string) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	l := t.listing[account]
@@ -74,7 +74,7 @@ func (t *turns) ask(account string) bool {
 // errand has a full cycle of the account that is listing here run an errand, and reports
 // whether one has. If none is listing any more, the errand is to be run under a lease of its
 // own.
-func (t *turns) errand(ctx context.Context, account string, errand *sync.Errand) (bool, error) {
+func (t *coalescer) errand(ctx context.Context, account string, errand *sync.Errand) (bool, error) {
 	t.lock.Lock()
 	l := t.listing[account]
 	t.lock.Unlock()
@@ -94,7 +94,7 @@ func (t *turns) errand(ctx context.Context, account string, errand *sync.Errand)
 }
 
 // lists reports whether a full cycle of the account is listing here.
-func (t *turns) lists(account string) bool {
+func (t *coalescer) lists(account string) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	return t.listing[account] != nil
@@ -102,7 +102,7 @@ func (t *turns) lists(account string) bool {
 
 // wait reports whether a cycle of the account that nobody waits for is to wait for the lease. If
 // not, one of its kind waits already, and has not looked at anything yet.
-func (t *turns) wait(account string, kind store.Kind) bool {
+func (t *coalescer) wait(account string, kind store.Kind) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	at := waiter{account, kind}
@@ -116,8 +116,8 @@ func (t *turns) wait(account string, kind store.Kind) bool {
 	return true
 }
 
-// came ends the waiting: from now on the cycle looks at things.
-func (t *turns) came(account string, kind store.Kind) {
+// started ends the waiting: from now on the cycle looks at things.
+func (t *coalescer) started(account string, kind store.Kind) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	delete(t.waiting, waiter{account, kind})

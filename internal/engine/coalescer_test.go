@@ -7,7 +7,7 @@ import (
 )
 
 func TestTurns(t *testing.T) {
-	var turns turns
+	var turns coalescer
 	if turns.ask("a") {
 		t.Error("nothing lists, and is asked")
 	}
@@ -47,7 +47,7 @@ func TestTurns(t *testing.T) {
 	if !turns.wait("a", store.Full) || turns.wait("a", store.Full) {
 		t.Error("one full cycle waits beside a push cycle")
 	}
-	turns.came("a", store.Push)
+	turns.started("a", store.Push)
 	if !turns.wait("a", store.Push) {
 		t.Error("who has come still waits")
 	}

@@ -6,30 +6,31 @@ import (
 	"time"
 )
 
-// What other engines and the database's triggers say on channels is only a
-// reason to look: anybody may say it, in any number. Each is noted, in memory
-// that does not grow, and looked into at most every so often.
+// A notification of another engine or of a trigger is only a reason to look: anybody may send one,
+// and any number of them. The debouncer keeps what they are about, in memory that does not grow, and
+// has it looked into at most once an interval.
 
-// lookAgain is how often it is looked into that other engines want an account to
-// be pushed; a listing is interrupted no more often.
-const lookAgain = 250 * time.Millisecond
+// pushInterval is the least time between two looks at which accounts other engines want to have
+// pushed. A listing is interrupted no more often.
+const pushInterval = 250 * time.Millisecond
 
-// settingsAgain is how often the settings are read again.
-const settingsAgain = time.Second
+// settingsInterval is the least time between two readings of the settings.
+const settingsInterval = time.Second
 
-// heard is what was said and has not been looked into yet.
-type heard struct {
+// debouncer holds the notifications that have not been looked into yet.
+type debouncer struct {
 	lock     sync.Mutex
 	settings bool
 	push     map[string]bool // accounts that are listing here
 	news     chan struct{}   // of capacity 1
 }
 
-func newHeard() *heard { return &heard{push: map[string]bool{}, news: make(chan struct{}, 1)} }
+func newDebouncer() *debouncer {
+	return &debouncer{push: map[string]bool{}, news: make(chan struct{}, 1)}
+}
 
-// note notes that an account wants to be pushed, or with "" that the settings
-// have changed.
-func (h *heard) note(account string) {
+// add adds that an account is to be pushed, or with "" that the settings have changed.
+func (h *debouncer) add(account string) {
 	h.lock.Lock()
 	if account == "" {
 		h.settings = true
@@ -43,7 +44,7 @@ func (h *heard) note(account string) {
 	}
 }
 
-func (h *heard) take() (settings bool, push map[string]bool) {
+func (h *debouncer) take() (settings bool, push map[string]bool) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	settings, push = h.settings, h.push
@@ -51,8 +52,8 @@ func (h *heard) take() (settings bool, push map[string]bool) {
 	return settings, push
 }
 
-// heed looks into what was heard until ctx ends.
-func (e *Engine) heed(ctx context.Context, h *heard) {
+// debounce looks into the notifications until ctx ends.
+func (e *Engine) debounce(ctx context.Context, h *debouncer) {
 	var read time.Time       // when the settings were
 	var due <-chan time.Time // when they are to be again
 	for {
@@ -71,23 +72,23 @@ func (e *Engine) heed(ctx context.Context, h *heard) {
 				e.log.Debug("could not look whether an account is to be pushed", "account", account, "error", err)
 			}
 			if wanted {
-				e.turns.ask(account)
+				e.coalescer.ask(account)
 			}
 		}
 		switch {
-		case changed && due == nil && time.Since(read) >= settingsAgain, settings:
+		case changed && due == nil && time.Since(read) >= settingsInterval, settings:
 			read = time.Now()
 			if err := e.reschedule(ctx); err != nil {
 				e.log.Warn("settings could not be put in force", "error", err)
 				due = time.After(5 * time.Second)
 			}
 		case changed && due == nil:
-			due = time.After(settingsAgain - time.Since(read))
+			due = time.After(settingsInterval - time.Since(read))
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lookAgain):
+		case <-time.After(pushInterval):
 		}
 	}
 }
@@ -107,10 +108,10 @@ func (e *Engine) wantsPush(ctx context.Context, account string) (wants bool, err
 	return wants, err
 }
 
-// hear notes what was said on a channel, unless it cannot concern this engine:
-// an account that is not listing here has nobody to be asked.
-func (e *Engine) hear(h *heard, account string) {
-	if account == "" || e.turns.lists(account) {
-		h.note(account)
+// notified adds a notification, unless it cannot concern this engine: an account that is not
+// listing here has no cycle that could be asked.
+func (e *Engine) notified(h *debouncer, account string) {
+	if account == "" || e.coalescer.lists(account) {
+		h.add(account)
 	}
 }
