@@ -93,7 +93,7 @@ func (s scopes) order(form *formTable, columns []*columnInfo) (ordered []*column
 		switch {
 		case f != nil && f.secret:
 			return 9
-		case f != nil && f.naming || c.name == "name":
+		case f != nil && (f.naming || f.telling && strings.HasSuffix(c.name, "_name")) || c.name == "name":
 			return 0
 		case c.name == "tags":
 			return 1

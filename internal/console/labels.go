@@ -80,16 +80,22 @@ func loadLabels(ctx context.Context, tx pgx.Tx, wanted map[*target][]string) (la
 	}
 	slices.Sort(names)
 	rows, err := tx.Query(ctx, `
-		SELECT c.relname, a.attname FROM pg_attribute a
+		SELECT c.relname, a.attname, n.naming FROM pg_attribute a
 		JOIN pg_class c ON c.oid = a.attrelid AND c.relnamespace = 'public'::regnamespace
-		WHERE c.relname = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY ($2::text[] || '{id,tags}'::text[])
+		JOIN iasql_internal.managed_table m ON m.name = c.relname
+		CROSS JOIN LATERAL (SELECT a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$' AS naming) n
+		WHERE c.relname = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped AND (a.attname = ANY ($2::text[] || '{id,tags}'::text[]) OR n.naming)
 		  AND has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY 1, a.attnum`, tables, columns)
 	if err != nil {
 		return nil, err
 	}
-	readable := map[string][]string{}
+	readable, naming := map[string][]string{}, map[string][]string{}
 	var t, column string
-	if _, err := pgx.ForEachRow(rows, []any{&t, &column}, func() error {
+	var tells bool
+	if _, err := pgx.ForEachRow(rows, []any{&t, &column, &tells}, func() error {
+		if tells {
+			naming[t] = append(naming[t], column)
+		}
 		readable[t] = append(readable[t], column)
 		return nil
 	}); err != nil {
@@ -113,8 +119,12 @@ func loadLabels(ctx context.Context, tx pgx.Tx, wanted map[*target][]string) (la
 				coalesce(left(iasql_internal.label(to_jsonb(t) - 'tags', '{}', $%[4]d::text[]), 200), '')
 			FROM (SELECT %[6]s FROM %[7]s s WHERE s.%[2]s = ANY ($%[5]d::text[]::%[8]s[])) t`, n+1, ident(to.key), n+2, n+3, n+4,
 			strings.Join(quoted, ", "), table(to.table), to.kind))
+		called := to.names
+		if len(called) == 0 { // what tells one from another, if that is a name
+			called = naming[to.table]
+		}
 		slices.Sort(values[name])
-		args = append(args, name, to.names, to.identity, slices.Compact(values[name]))
+		args = append(args, name, called, to.identity, slices.Compact(values[name]))
 	}
 	if len(parts) == 0 {
 		return found, nil

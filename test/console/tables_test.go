@@ -21,6 +21,7 @@ func TestTables(t *testing.T) {
 		`INSERT INTO security_group_rule (security_group_id, is_egress, ip_protocol, from_port, to_port, cidr_ipv4) SELECT id, false, 'tcp', 8443, 8443, '10.0.0.0/8' FROM security_group WHERE group_name = 'web'`,
 		`INSERT INTO security_group_rule (security_group_id, is_egress, ip_protocol, from_port, to_port, cidr_ipv4) SELECT id, false, 'tcp', 5432, 5432, '10.0.0.0/8' FROM security_group WHERE group_name = 'vault'`)
 	w.PSQL(`SELECT iasql_wait_for_all(120)`)
+	w.PSQL(`SELECT iasql_sync_now()`)
 	w.Becomes(patience, "1", `SELECT count(*) FROM route_table r JOIN vpc v ON v.id = r.vpc_id WHERE v.cidr_block = '10.9.0.0/16'`)
 	w.PSQL(`INSERT INTO endpoint_gateway (vpc_id, service, route_table_ids) SELECT v.id, 's3', ARRAY[r.route_table_id] FROM vpc v JOIN route_table r ON r.vpc_id = v.id WHERE v.cidr_block = '10.9.0.0/16'`, `SELECT iasql_wait_for_all(120)`)
 	v := newVisitor(t, base)
@@ -59,8 +60,8 @@ func testLabels(t *testing.T, w *harness.World, v *visitor, base string) {
 	shows(t, "the page of a record", v.get("/records/endpoint_gateway/"+endpoint), `href="/records/route_table/`+route+`"`, ">shop<")
 	// Who may not see the group has its number.
 	w.Admin(`ALTER TABLE security_group ENABLE ROW LEVEL SECURITY`,
-		`CREATE POLICY some ON security_group USING (group_name <> 'vault' OR current_user LIKE 'user%')`)
-	defer w.Admin(`DROP POLICY some ON security_group`, `ALTER TABLE security_group DISABLE ROW LEVEL SECURITY`)
+		`CREATE POLICY partly ON security_group USING (group_name <> 'vault' OR current_user LIKE 'user%')`)
+	defer w.Admin(`DROP POLICY partly ON security_group`, `ALTER TABLE security_group DISABLE ROW LEVEL SECURITY`)
 	vault := w.PSQL(`SELECT id FROM security_group WHERE group_name = 'vault'`)
 	limited := newVisitor(t, base)
 	if status := limited.signIn(w.Login("limited", "iasql_user")); status != http.StatusSeeOther {
