@@ -15,52 +15,6 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// tables lists the managed tables.
-func (c *Console) tables(v *visit) {
-	var tables []*tableInfo
-	var states []stateCount
-	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
-		if tables, err = loadTables(v.ctx(), tx, true); err != nil {
-			return err
-		}
-		states, _, err = loadStates(v.ctx(), tx)
-		return err
-	})
-	if err != nil {
-		v.failed(err)
-		return
-	}
-	only := v.r.FormValue("module")
-	unsettled := map[string]int64{}
-	for _, s := range states {
-		unsettled[s.table] += s.n
-	}
-	var rows []g.Node
-	for _, t := range tables {
-		if only != "" && t.module != only {
-			continue
-		}
-		mark := h.Span(h.Class("state ok"), g.Text("All present"))
-		if n := unsettled[t.name]; n > 0 {
-			mark = h.Span(h.Class("state busy"), g.Text(grouped(n)+" not settled"))
-		}
-		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+t.name), g.Text(t.name))),
-			h.Td(h.A(h.Class("muted"), h.Href(to("/records", "module", t.module)), g.Text(t.module))),
-			h.Td(h.Class("num"), g.Text(t.size())), h.Td(mark), h.Td(ago(t.lastSeen))))
-	}
-	v.live = true
-	if len(rows) == 0 {
-		v.page("Records", "", empty("No tables yet: install a module.", v.installs()),
-			h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
-		return
-	}
-	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes " +
-		"the cloud."
-	v.page("Records", lead, g.If(only != "",
-		h.P(h.A(h.Class("chip"), h.Href("/records"), g.Text("module "+only+" ✕")))),
-		h.Div(h.Class("card"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows)))
-}
-
 // listQuery is a page of records as its address says.
 type listQuery struct {
 	conditions []condition

@@ -162,7 +162,9 @@ func testFindGroup(b *browser, w *harness.World) {
 	}
 	b.do("open the columns", chromedp.Click(".chooser summary", chromedp.ByQuery), chromedp.Click(`.chooser input[value=to_port]`, chromedp.ByQuery))
 	b.click(".chooser button")
-	b.says("Back to the usual columns")
+	if b.eval(`location.search.includes("columns=") && document.querySelector(".list td[data-label=to_port]") !== null`) != "true" {
+		b.Error("the column is not shown")
+	}
 
 	b.size(390, false)
 	b.open("/records/security_group_rule")
