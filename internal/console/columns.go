@@ -155,7 +155,7 @@ func (v *visit) columnForm(t *tableInfo, ordered, shown []*columnInfo, q listQue
 		return slices.Contains(shown, c)
 	})...)
 	return h.Details(h.Class("card chooser"),
-		h.Summary(g.Text("More columns, order "), h.Span(h.Class("muted"), g.Textf("%d of %d columns shown", len(shown), len(ordered)))),
+		h.Summary(g.Text("More columns and order "), h.Span(h.Class("muted small"), g.Textf("%d of %d shown", len(shown), len(ordered)))),
 		h.Form(h.Method("get"), h.Action("/records/"+t.name),
 			q.hidden(func(q *listQuery) { q.columns, q.sort, q.descending, q.anyway = nil, "id", false, false }),
 			h.FieldSet(h.Legend(g.Text("Columns")), h.Div(h.Class("boxes"), g.Map(listed, func(c *columnInfo) g.Node {

@@ -140,7 +140,7 @@ func tried(ctx context.Context, tx pgx.Tx, expression string, args []any) (bad s
 	}
 	if strings.HasPrefix(sqlState(err), "22") {
 		text, _ := explain(err)
-		return strings.TrimSuffix(text, "."), nil
+		return strings.TrimSuffix(strings.TrimSuffix(text, " ("+sqlState(err)+")"), "."), nil
 	}
 	return "", err
 }
@@ -253,7 +253,7 @@ func (v *visit) filterForm(t *tableInfo, columns []*columnInfo, q listQuery) g.N
 				return h.Option(h.Value(o.name), g.Text(o.text))
 			})),
 			h.Label(h.Class("hidden"), h.For("value"), g.Text("Value")),
-			h.Input(h.ID("value"), h.Name("v"), h.Type("search"), h.Placeholder("value, or key=value of a tag"),
+			h.Input(h.ID("value"), h.Name("v"), h.Type("search"), h.Placeholder("value or key=value"),
 				g.Attr("data-search", ""), h.MaxLength("1000")),
 			h.Button(h.Type("submit"), g.Text("Add filter"))),
 		h.Div(h.Class("chips"), g.Group(chips), toggle),

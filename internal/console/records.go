@@ -427,8 +427,8 @@ func (v *visit) recordTable(form *formTable, shown []*columnInfo, q listQuery, r
 	}
 	body := g.Map(rows, func(r listed) g.Node {
 		s := states[r.id]
-		cells := []g.Node{h.Td(h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))),
-			h.Td(state(s.state, s.review))}
+		cells := []g.Node{h.Td(h.Class("key"), h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))),
+			h.Td(h.Class("is"), state(s.state, s.review))}
 		if ticks {
 			cells = append([]g.Node{tick(r.id)}, cells...)
 		}
