@@ -132,10 +132,21 @@ func (s scopes) order(form *formTable, columns []*columnInfo) (ordered []*column
 	return ordered, usual
 }
 
-// chosen are the columns that the list shows.
+// chosen are the columns that the list shows: those that were chosen, else the usual ones
+// and what the list is filtered or ordered by.
 func (q listQuery) chosen(ordered []*columnInfo, usual int) (shown []*columnInfo) {
 	if len(q.columns) == 0 {
-		return ordered[:usual]
+		shown = slices.Clone(ordered[:usual])
+		asked := []string{q.sort}
+		for _, c := range q.conditions {
+			asked = append(asked, c.column)
+		}
+		for _, name := range asked {
+			if c := find(ordered, name); c != nil && !slices.Contains(shown, c) {
+				shown = append(shown, c)
+			}
+		}
+		return shown
 	}
 	for _, name := range q.columns {
 		shown = append(shown, find(ordered, name))
