@@ -120,7 +120,7 @@ func (c *Console) tables(v *visit) {
 	content := h.Div(h.Class("card"), empty("No table matches."),
 		h.P(h.A(h.Href("/records"), g.Text("All tables"))))
 	if len(rows) > 0 {
-		content = h.Div(h.Class("card"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows))
+		content = h.Div(h.Class("card tables"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows))
 	}
 	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes " +
 		"the cloud."

@@ -174,6 +174,11 @@ func testFindGroup(b *browser, w *harness.World) {
 		b.Errorf("%s filters are left", chips)
 	}
 	b.do("open the columns", chromedp.Click(".chooser summary", chromedp.ByQuery), chromedp.Click(`.chooser input[value=to_port]`, chromedp.ByQuery))
+	if *every != "" {
+		var picture []byte
+		b.do("picture of the columns", chromedp.FullScreenshot(&picture, 100))
+		b.write(*every, "columns-1440-light", picture)
+	}
 	b.click(".chooser button")
 	if b.eval(`location.search.includes("columns=") && document.querySelector(".list td[data-label=to_port]") !== null`) != "true" {
 		b.Error("the column is not shown")
