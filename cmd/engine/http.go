@@ -175,9 +175,13 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	if s.listener == nil {
 		return nil
 	}
+	made, err := madeColumns()
+	if err != nil {
+		return err
+	}
 	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
 		Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
-		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files}
+		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files, Made: made}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
 	}

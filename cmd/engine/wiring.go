@@ -44,6 +44,23 @@ func descriptions() (*modules.Registry, error) {
 	return allModules(aws.New(aws.Options{}))
 }
 
+// madeColumns are the columns that say which objects the cloud has made by itself, by table.
+func madeColumns() (map[string]string, error) {
+	registry, err := descriptions()
+	if err != nil {
+		return nil, err
+	}
+	columns := map[string]string{}
+	for _, module := range registry.Modules() {
+		for _, t := range module.Tables() {
+			if t.Made != "" {
+				columns[t.Name] = t.Made
+			}
+		}
+	}
+	return columns, nil
+}
+
 // startTracing has traces sent, if the environment asks for it, until stop is called.
 func startTracing(ctx context.Context, log *slog.Logger) (tracer trace.Tracer, stop func(), err error) {
 	t, err := tracing.Start(ctx, os.Getenv, version, log)

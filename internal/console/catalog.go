@@ -112,7 +112,19 @@ type columnInfo struct {
 }
 
 // sortable reports whether rows can be paged by the column.
-func (c *columnInfo) sortable() bool { return strings.Contains("BDINST", c.category) }
+func (c *columnInfo) sortable() bool {
+	element := strings.TrimSuffix(c.kind, "[]")
+	return strings.Contains("ABDEINST", c.category) && element != "json" && element != "xml" || c.kind == "uuid" || c.kind == "jsonb"
+}
+
+// compared is the type as which values of the column are compared: what has no order is
+// compared as text.
+func (c *columnInfo) compared() string {
+	if c.sortable() {
+		return c.kind
+	}
+	return "text"
+}
 
 // document reports whether the column is for reading one at a time.
 func (c *columnInfo) document() bool {

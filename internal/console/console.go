@@ -39,6 +39,9 @@ type Options struct {
 	Questions fs.FS
 	// Examples are shown where there is nothing yet.
 	Examples modules.Examples
+	// Made are the columns that say, table by table, which records the cloud has made by
+	// itself: a list hides them.
+	Made map[string]string
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int

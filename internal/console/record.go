@@ -31,6 +31,9 @@ type ruleInfo struct {
 	mode, until   string
 }
 
+// mostOfValue is how much of a value the page of a record shows.
+const mostOfValue = 20000
+
 // recordData is what a record's page shows.
 type recordData struct {
 	t         *tableInfo
@@ -47,8 +50,9 @@ type recordData struct {
 	rule      *ruleInfo
 	columnSet []ruleInfo // rules for single columns
 	graph     graph
-	refers    map[string]string // columns that hold the id of a record: of which table
-	can       map[string]bool   // functions that this installation has
+	form      *formTable
+	names     labels          // of what it refers to
+	can       map[string]bool // functions that this installation has
 	protected *bool
 	guardedBy string // which rule says so: of the record or else of its table
 	// configurations are those that have the record.
@@ -65,13 +69,9 @@ func (c *Console) record(v *visit) {
 		return
 	}
 	d := recordData{id: id}
-	var form *formTable
 	var own places
 	if err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
 		if err := d.load(v.ctx(), tx, v.r.PathValue("table")); err != nil || !d.found {
-			return err
-		}
-		if form, err = loadForm(v.ctx(), tx, d.t.name); err != nil {
 			return err
 		}
 		if err = own.load(v.ctx(), tx); err == nil {
@@ -88,7 +88,7 @@ func (c *Console) record(v *visit) {
 	}
 	v.live = true
 	v.page(d.t.name+" "+number(id), d.title(),
-		v.changeCard(form, own, id),
+		v.changeCard(d.form, own, id),
 		v.stateCard(&d),
 		v.conflictCard(d.conflicts),
 		d.instanceCard(),
@@ -122,11 +122,17 @@ func (d *recordData) load(ctx context.Context, tx pgx.Tx, name string) (err erro
 	if err != nil {
 		return err
 	}
-	d.refers = map[string]string{}
-	for _, r := range references {
-		if r.from == d.t.name && r.keys[len(r.keys)-1] == "id" {
-			d.refers[r.column] = r.to
+	if d.form, err = loadForm(ctx, tx, d.t.name); err != nil {
+		return err
+	}
+	values := map[*target][]string{}
+	for i, c := range d.columns {
+		if to := d.form.refersTo(c.name); to != nil {
+			values[to] = append(values[to], elements(d.values[i], mostOfValue)...)
 		}
+	}
+	if d.names, err = loadLabels(ctx, tx, values); err != nil {
+		return err
 	}
 	d.graph, err = neighbours(ctx, tx, references, d.t.name, d.id, 1, 8)
 	return err
@@ -137,7 +143,7 @@ func (d *recordData) loadValues(ctx context.Context, tx pgx.Tx) error {
 	d.values = make([]*string, len(d.columns))
 	into := make([]any, len(d.columns))
 	for i, c := range d.columns {
-		list[i] = "left(t." + ident(c.name) + "::text, 20000)"
+		list[i] = "left(t." + ident(c.name) + "::text, " + strconv.Itoa(mostOfValue) + ")"
 		into[i] = &d.values[i]
 	}
 	err := tx.QueryRow(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+table(d.t.name)+" t WHERE t.id = $1",
@@ -438,10 +444,8 @@ func (d *recordData) columnMarks(c *columnInfo) g.Node {
 
 // shown is a value, or the record that it names.
 func (d *recordData) shown(c *columnInfo, text *string) g.Node {
-	if to := d.refers[c.name]; to != "" && text != nil {
-		if id, err := strconv.ParseInt(*text, 10, 64); err == nil {
-			return recordLink(to, id)
-		}
+	if to := d.form.refersTo(c.name); to != nil && text != nil {
+		return d.names.show(to, *text, mostOfValue, mostOfValue)
 	}
 	return fullValue(c, text)
 }
@@ -450,7 +454,7 @@ func fullValue(c *columnInfo, text *string) g.Node {
 	if text != nil && c.document() && c.name != "tags" {
 		return h.Pre(h.Class("doc"), g.Text(pretty(*text)))
 	}
-	return value(c, text, 20000)
+	return value(c, text, mostOfValue)
 }
 
 func pretty(text string) string {

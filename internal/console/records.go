@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,68 +15,18 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// tables lists the managed tables.
-func (c *Console) tables(v *visit) {
-	var tables []*tableInfo
-	var states []stateCount
-	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
-		if tables, err = loadTables(v.ctx(), tx, true); err != nil {
-			return err
-		}
-		states, _, err = loadStates(v.ctx(), tx)
-		return err
-	})
-	if err != nil {
-		v.failed(err)
-		return
-	}
-	only := v.r.FormValue("module")
-	unsettled := map[string]int64{}
-	for _, s := range states {
-		unsettled[s.table] += s.n
-	}
-	var rows []g.Node
-	for _, t := range tables {
-		if only != "" && t.module != only {
-			continue
-		}
-		mark := h.Span(h.Class("state ok"), g.Text("All present"))
-		if n := unsettled[t.name]; n > 0 {
-			mark = h.Span(h.Class("state busy"), g.Text(grouped(n)+" not settled"))
-		}
-		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+t.name), g.Text(t.name))),
-			h.Td(h.A(h.Class("muted"), h.Href(to("/records", "module", t.module)), g.Text(t.module))),
-			h.Td(h.Class("num"), g.Text(t.size())), h.Td(mark), h.Td(ago(t.lastSeen))))
-	}
-	v.live = true
-	if len(rows) == 0 {
-		v.page("Records", "", empty("No tables yet: install a module.", v.installs()),
-			h.P(h.A(h.Href("/modules"), g.Text("Modules →"))))
-		return
-	}
-	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes " +
-		"the cloud."
-	v.page("Records", lead, g.If(only != "",
-		h.P(h.A(h.Class("chip"), h.Href("/records"), g.Text("module "+only+" ✕")))),
-		h.Div(h.Class("card"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows)))
-}
-
-// condition is one filter of the records of a table.
-type condition struct{ column, operator, value string }
-
-var operators = []struct{ name, text, sql string }{
-	{"eq", "=", "="}, {"ne", "≠", "IS DISTINCT FROM"}, {"gt", ">", ">"}, {"lt", "<", "<"},
-	{"has", "contains", ""}, {"null", "is NULL", ""}, {"some", "is not NULL", ""},
-}
-
 // listQuery is a page of records as its address says.
 type listQuery struct {
 	conditions []condition
-	problems   bool // only those that are not settled
+	columns    []string // those that are shown; none: as the console chooses
+	problems   bool     // only those that are not settled
+	made       bool     // also what the cloud has made by itself
+	hide       string   // the column that says so, where it is hidden
 	sort       string
 	descending bool
 	anyway     bool // sort by it, however long it takes
 	after      *cursor
+	said       []string // what is wrong with the address, where the page is shown all the same
 }
 
 // cursor is where the next page begins: the last row's value of the column that
@@ -86,6 +37,9 @@ type cursor struct {
 }
 
 const pageSize = 50
+
+// mostInCell is how much of a value a list reads.
+const mostInCell = 160
 
 // A page of a table with more records than this looks at as many of them at most, in
 // the order of their ids, for conditions that no index answers; and does not sort by
@@ -111,21 +65,22 @@ func (q listQuery) bounded(t *tableInfo, columns []*columnInfo) bool {
 		!slices.ContainsFunc(q.conditions, indexed)
 }
 
-func (v *visit) listQuery(columns []*columnInfo) (q listQuery) {
+func (v *visit) listQuery(t *tableInfo, columns []*columnInfo) (q listQuery) {
 	form := v.r.URL.Query()
-	for i, column := range form["c"] {
-		if i >= len(form["o"]) || i >= len(form["v"]) || find(columns, column) == nil || i >= 5 {
-			break
-		}
-		if form["v"][i] == "" && form["o"][i] != "null" && form["o"][i] != "some" {
-			continue
-		}
-		q.conditions = append(q.conditions, condition{column, form["o"][i], form["v"][i]})
-	}
+	q.readConditions(form, t, columns)
+	q.readColumns(form["columns"], t, columns)
 	q.problems = form.Get("state") == "unsettled"
+	q.made = form.Get("made") == "show"
 	q.sort, q.descending = "id", form.Get("dir") == "desc"
-	if column := find(columns, form.Get("sort")); column != nil && column.sortable() {
-		q.sort = column.name
+	if name := form.Get("sort"); name != "" && name != "id" {
+		switch column := find(columns, name); {
+		case column == nil:
+			q.said = append(q.said, "Not sorted: "+noColumn(t, name))
+		case !column.sortable():
+			q.said = append(q.said, "Not sorted: a "+column.kind+" such as "+name+" has no order. Choose another column.")
+		default:
+			q.sort = name
+		}
 	}
 	q.anyway = form.Get("anyway") != ""
 	if text, err := base64.RawURLEncoding.DecodeString(form.Get("after")); err == nil && len(text) > 0 {
@@ -137,12 +92,8 @@ func (v *visit) listQuery(columns []*columnInfo) (q listQuery) {
 	return q
 }
 
-// address is the address of this list with something changed.
-func (q listQuery) address(t string, change func(*listQuery)) string {
-	q.conditions = slices.Clone(q.conditions)
-	q.after = nil
-	change(&q)
-	var pairs []string
+// pairs are the names and values by which the address says what the list is.
+func (q listQuery) pairs() (pairs []string) {
 	for _, c := range q.conditions {
 		value := c.value
 		if value == "" {
@@ -150,8 +101,18 @@ func (q listQuery) address(t string, change func(*listQuery)) string {
 		}
 		pairs = append(pairs, "c", c.column, "o", c.operator, "v", value)
 	}
+	if slices.ContainsFunc(q.columns, func(c string) bool { return strings.Contains(c, ",") }) {
+		for _, c := range q.columns {
+			pairs = append(pairs, "columns", c)
+		}
+	} else if len(q.columns) > 0 {
+		pairs = append(pairs, "columns", strings.Join(q.columns, ","))
+	}
 	if q.problems {
 		pairs = append(pairs, "state", "unsettled")
+	}
+	if q.made {
+		pairs = append(pairs, "made", "show")
 	}
 	if q.sort != "id" {
 		pairs = append(pairs, "sort", q.sort)
@@ -162,6 +123,26 @@ func (q listQuery) address(t string, change func(*listQuery)) string {
 	if q.anyway {
 		pairs = append(pairs, "anyway", "1")
 	}
+	return pairs
+}
+
+// hidden are the inputs by which a form keeps what it does not change.
+func (q listQuery) hidden(change func(*listQuery)) g.Node {
+	change(&q)
+	pairs := q.pairs()
+	var inputs []g.Node
+	for i := 0; i < len(pairs); i += 2 {
+		inputs = append(inputs, h.Input(h.Type("hidden"), h.Name(pairs[i]), h.Value(pairs[i+1])))
+	}
+	return g.Group(inputs)
+}
+
+// address is the address of this list with something changed.
+func (q listQuery) address(t string, change func(*listQuery)) string {
+	q.conditions = slices.Clone(q.conditions)
+	q.after = nil
+	change(&q)
+	pairs := q.pairs()
 	if q.after != nil {
 		text, err := json.Marshal(q.after)
 		if err == nil {
@@ -177,28 +158,9 @@ func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInf
 		args = append(args, value)
 		return "$" + strconv.Itoa(len(args))
 	}
-	var where []string
-	for _, c := range q.conditions {
-		col, column := "t."+ident(c.column), find(columns, c.column)
-		for _, o := range operators {
-			switch {
-			case o.name != c.operator:
-			case o.name == "null":
-				where = append(where, col+" IS NULL")
-			case o.name == "some":
-				where = append(where, col+" IS NOT NULL")
-			case o.name == "has":
-				where = append(where, "strpos(lower("+col+"::text), lower("+add(c.value)+"::text)) > 0")
-			default:
-				where = append(where, col+" "+o.sql+" "+add(c.value)+"::text::"+column.kind)
-			}
-		}
-	}
-	if q.problems {
-		name := add(t.name)
-		where = append(where, "t.id IN (SELECT s.record_id FROM iasql_internal.record_state s WHERE s.table_name = "+
-			name+
-			" UNION SELECT l.record_id FROM public.iasql_audit_log l WHERE NOT l.settled AND l.table_name = "+name+")")
+	where := q.where(t, columns, add)
+	if q.hide != "" {
+		where = append(where, "t."+ident(q.hide)+" IS NOT TRUE")
 	}
 	direction, beyond := "ASC", ">"
 	if q.descending {
@@ -219,7 +181,7 @@ func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInf
 	}
 	list := []string{"t.id", col + "::text"}
 	for _, c := range shown {
-		list = append(list, "left(t."+ident(c.name)+"::text, 161)")
+		list = append(list, fmt.Sprintf("left(t.%s::text, %d)", ident(c.name), mostInCell+1))
 	}
 	from := table(t.name)
 	if q.bounded(t, columns) {
@@ -245,33 +207,6 @@ func (q listQuery) build(t *tableInfo, columns []*columnInfo, shown []*columnInf
 	return sql + "t.id " + direction + " LIMIT " + strconv.Itoa(pageSize+1), args
 }
 
-// shownColumns are what a list shows of its records: what they are called by
-// first, then what fits.
-func shownColumns(columns []*columnInfo) (shown []*columnInfo) {
-	rank := func(c *columnInfo) int {
-		switch {
-		case c.name == "tags":
-			return 1
-		case c.identity || strings.HasSuffix(c.name, "_name") || c.name == "name":
-			return 0
-		case c.document():
-			return 5
-		case c.name == "account":
-			return 4
-		case c.assigned:
-			return 3
-		}
-		return 2
-	}
-	for _, c := range columns {
-		if c.name != "id" && !(c.document() && c.name != "tags") {
-			shown = append(shown, c)
-		}
-	}
-	slices.SortStableFunc(shown, func(a, b *columnInfo) int { return rank(a) - rank(b) })
-	return shown[:min(len(shown), 8)]
-}
-
 type listed struct {
 	id     int64
 	sorted *string
@@ -280,7 +215,7 @@ type listed struct {
 
 func (c *Console) records(v *visit) {
 	var t *tableInfo
-	var columns, shown []*columnInfo
+	var columns, ordered, shown []*columnInfo
 	var q listQuery
 	var rows []listed
 	states := map[int64]recordState{}
@@ -288,6 +223,8 @@ func (c *Console) records(v *visit) {
 	var rest *int64      // where the search goes on
 	var form *formTable
 	var own places
+	var names labels
+	var madeByCloud int64 // what is hidden for that reason, or may be
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
 		if t, err = findTable(v.ctx(), tx, v.r.PathValue("table")); err != nil {
 			return err
@@ -298,8 +235,23 @@ func (c *Console) records(v *visit) {
 		if find(columns, "id") == nil {
 			return errNotThere("You may not read column id of " + t.name + ".")
 		}
-		shown = shownColumns(columns)
-		q = v.listQuery(columns)
+		if form, err = loadForm(v.ctx(), tx, t.name); err != nil {
+			return err
+		}
+		where, err := loadScopes(v.ctx(), tx)
+		if err != nil {
+			return err
+		}
+		usual := 0
+		ordered, usual = where.order(form, columns)
+		q = v.listQuery(t, columns)
+		shown = q.chosen(ordered, usual)
+		if err = q.check(v.ctx(), tx, columns); err != nil || len(q.faults()) > 0 {
+			return err
+		}
+		if madeByCloud, err = c.hideMade(v.ctx(), tx, t, columns, &q); err != nil {
+			return err
+		}
 		if slow = q.unindexed(t, columns); slow != nil && !q.anyway {
 			q.sort, q.after = "id", nil
 		} else {
@@ -320,7 +272,7 @@ func (c *Console) records(v *visit) {
 		if states, err = loadRecordStates(v.ctx(), tx, t.name, ids); err != nil {
 			return err
 		}
-		if form, err = loadForm(v.ctx(), tx, t.name); err != nil {
+		if names, err = loadLabels(v.ctx(), tx, referred(form, shown, rows)); err != nil {
 			return err
 		}
 		if err = own.load(v.ctx(), tx); err != nil {
@@ -350,14 +302,22 @@ func (c *Console) records(v *visit) {
 	if rest != nil {
 		further = q.address(t.name, func(q *listQuery) { q.after = &cursor{ID: *rest} })
 	}
-	v.page(t.name, "",
+	status, wrong := http.StatusOK, len(q.faults()) > 0
+	if wrong {
+		status = http.StatusUnprocessableEntity
+	}
+	v.write(status, t.name, "",
 		h.P(h.Class("muted"), g.Text("Module "), h.A(h.Href(to("/records", "module", t.module)), g.Text(t.module)),
 			g.Text(" · last look at the cloud "), ago(t.lastSeen)),
 		g.If(form.canInsert, h.Div(h.Class("tools"),
 			h.A(h.Class("button primary"), h.ID("new"), h.Href("/records/"+t.name+"/new"), g.Text("New")))),
 		v.filterForm(t, columns, q),
+		v.columnForm(t, ordered, shown, q),
 		unsorted(t, q, slow),
-		v.recordTable(t, shown, q, rows, states, form.canUpdate() || form.canDelete),
+		v.foldMade(t, q, madeByCloud),
+		g.Iff(!wrong, func() g.Node {
+			return v.recordTable(form, shown, q, rows, states, names, madeByCloud > 0)
+		}),
 		g.Iff(len(rows) > 0, func() g.Node { return v.manyBar(form, own) }),
 		h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
 			g.If(q.after != nil, h.A(h.Href(q.address(t.name, func(*listQuery) {})), g.Text("« First page"))),
@@ -410,10 +370,26 @@ func (q listQuery) rest(ctx context.Context, tx pgx.Tx, t *tableInfo) (*int64, e
 	return &ids[0], nil
 }
 
-func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows []listed,
-	states map[int64]recordState, ticks bool) g.Node {
+// referred are the values of the references that a page shows, by what they refer to.
+func referred(form *formTable, shown []*columnInfo, rows []listed) map[*target][]string {
+	values := map[*target][]string{}
+	for i, c := range shown {
+		to := form.refersTo(c.name)
+		if to == nil {
+			continue
+		}
+		for _, r := range rows {
+			values[to] = append(values[to], elements(r.cells[i], mostInCell)...)
+		}
+	}
+	return values
+}
+
+func (v *visit) recordTable(form *formTable, shown []*columnInfo, q listQuery, rows []listed,
+	states map[int64]recordState, names labels, folded bool) g.Node {
+	t, ticks := form.tableInfo, form.canUpdate() || form.canDelete
 	if len(rows) == 0 {
-		if len(q.conditions) > 0 || q.problems || q.after != nil {
+		if len(q.conditions) > 0 || q.problems || q.after != nil || folded {
 			return h.Div(h.Class("card"), empty("No record matches."))
 		}
 		return h.Div(h.Class("card"), empty(
@@ -442,18 +418,29 @@ func (v *visit) recordTable(t *tableInfo, shown []*columnInfo, q listQuery, rows
 		header = append([]g.Node{h.Th(h.Class("tick"), h.Scope("col"), h.Input(h.Type("checkbox"), g.Attr("data-all"),
 			g.Attr("hidden"), h.Aria("label", "tick all rows of this page")))}, header...)
 	}
-	for _, c := range shown {
+	fold := len(shown) > mostFaced
+	for i, c := range shown {
+		if fold && i == mostFaced { // on a wide page it is not shown
+			header = append(header, h.Th(h.Class("unfold"), h.Scope("col"), g.Text("More")))
+		}
 		header = append(header, head(c, c.name, c.name))
 	}
 	body := g.Map(rows, func(r listed) g.Node {
 		s := states[r.id]
-		cells := []g.Node{h.Td(h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))),
-			h.Td(state(s.state, s.review))}
+		cells := []g.Node{h.Td(h.Class("key"), h.A(h.Href(recordPath(t.name, r.id)), g.Text(number(r.id)))),
+			h.Td(h.Class("is"), state(s.state, s.review))}
 		if ticks {
 			cells = append([]g.Node{tick(r.id)}, cells...)
 		}
 		for i, cell := range r.cells {
-			cells = append(cells, h.Td(value(shown[i], cell, 80)))
+			if fold && i == mostFaced {
+				cells = append(cells, h.Td(h.Class("unfold"), h.Details(h.Summary(g.Textf("%d more", len(shown)-mostFaced)))))
+			}
+			content := value(shown[i], cell, 80)
+			if to := form.refersTo(shown[i].name); to != nil && cell != nil {
+				content = names.show(to, *cell, mostInCell, mostNamed)
+			}
+			cells = append(cells, h.Td(g.If(i >= mostFaced, h.Class("more")), content))
 		}
 		return h.Tr(cells...)
 	})
