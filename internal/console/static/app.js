@@ -1,9 +1,8 @@
 // What the pages do better with a script. All of them can be read without it.
 "use strict";
 (function () {
-  // Times in the reader's zone.
+  // Times in the reader's zone. The title keeps what the server has written, which is UTC.
   const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
   function ago(then) {
     const s = Math.max(0, (Date.now() - then) / 1000);
     if (s < 60) return Math.floor(s) + " s ago";
@@ -17,7 +16,6 @@
       if (isNaN(then)) continue;
       const text = t.classList.contains("ago") ? ago(then) : full.format(then);
       if (t.textContent !== text) t.textContent = text;
-      t.title = zone.format(then);
     }
   }
   // On a narrow screen each row of a table is a card, whose cells bear their column's name.
@@ -42,6 +40,23 @@
   dress();
   setInterval(function () { times(document); }, 10000);
   document.addEventListener("htmx:afterSettle", dress);
+
+  // Another theme, without leaving what one has typed. The answer sets the cookie; where it does not, the page is sent as it is.
+  const theme = document.querySelector("form.theme");
+  if (theme) theme.addEventListener("submit", function (e) {
+    const chosen = e.submitter;
+    if (!chosen || !chosen.value) return;
+    e.preventDefault();
+    const data = new URLSearchParams(new FormData(theme, chosen));
+    fetch(theme.action, { method: "POST", body: data, redirect: "manual" }).then(function (answer) {
+      if (answer.type !== "opaqueredirect" && !answer.ok) { location.reload(); return; }
+      if (chosen.value === "auto") delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = chosen.value;
+      const scheme = document.querySelector('meta[name="color-scheme"]');
+      scheme.content = chosen.value === "auto" ? "light dark" : chosen.value;
+      for (const b of theme.querySelectorAll("button")) b.setAttribute("aria-pressed", b === chosen ? "true" : "false");
+    }, function () { location.reload(); });
+  });
 
   // Where the pages' names do not all fit, the one that is open is in sight.
   const here = document.querySelector(".side nav a[aria-current]");
