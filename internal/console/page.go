@@ -303,6 +303,9 @@ var numeric = []string{"Records", "Pushed", "Pulled", "Errors", "Reads", "Calls"
 func rowsOf(header []string, rows []g.Node) g.Node {
 	return h.Div(h.Class("scroll"), g.Attr("tabindex", "0"), h.Table(
 		h.THead(h.Tr(g.Map(header, func(c string) g.Node {
+			if c == "" { // a header cell must say something
+				return h.Td()
+			}
 			return h.Th(h.Scope("col"), g.If(slices.Contains(numeric, c), h.Class("num")), g.Text(c))
 		}))),
 		h.TBody(rows...)))

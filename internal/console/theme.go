@@ -60,9 +60,10 @@ func (v *visit) themeSwitch() g.Node {
 		buttons = append(buttons, h.Button(h.Type("submit"), h.Name("theme"), h.Value(string(t.theme)),
 			h.Aria("pressed", map[bool]string{true: "true", false: "false"}[t.theme == chosen]), g.Text(t.text)))
 	}
-	return h.Form(h.Class("theme"), h.Method("post"), h.Action("/theme"), h.Role("group"), h.Aria("label", "Theme"),
+	return h.Form(h.Class("theme"), h.Method("post"), h.Action("/theme"),
 		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
-		h.Input(h.Type("hidden"), h.Name("back"), h.Value(back)), g.Group(buttons))
+		h.Input(h.Type("hidden"), h.Name("back"), h.Value(back)),
+		h.FieldSet(h.Legend(h.Class("hidden"), g.Text("Theme")), g.Group(buttons)))
 }
 
 // setTheme keeps the theme in the browser for a year. It is of the browser and not

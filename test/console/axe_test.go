@@ -46,7 +46,7 @@ func (b *browser) loadAxe() {
 const (
 	axeAll = `{runOnly: {type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
 		rules: {"target-size": {enabled: true}}, resultTypes: ["violations"]}`
-	axeContrast = `{runOnly: {type: "rule", values: ["color-contrast"]}, resultTypes: ["violations"]}`
+	axeContrast = `{runOnly: {type: "rule", values: ["color-contrast", "link-in-text-block"]}, resultTypes: ["violations"]}`
 )
 
 func (b *browser) axe(options string) (found []finding) {

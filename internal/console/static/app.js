@@ -99,9 +99,18 @@
   if (search) {
     const field = search.querySelector("input[name=q]");
     const answered = function () {
-      choices().forEach(function (hit, i) { hit.id = "hit-" + i; hit.setAttribute("role", "option"); hit.tabIndex = -1; });
+      // The results are a list to choose from, in groups: the elements between have no meaning of their own then.
+      const hits = document.getElementById("hits"), all = choices();
+      all.forEach(function (hit, i) { hit.id = "hit-" + i; hit.setAttribute("role", "option"); hit.tabIndex = -1; });
+      for (const group of hits.querySelectorAll(".hits")) {
+        group.setAttribute("role", "group");
+        group.setAttribute("aria-label", group.querySelector("h2").textContent);
+        for (const other of group.querySelectorAll("h2, ul, li")) other.setAttribute("role", "presentation");
+      }
+      hits.setAttribute("role", all.length ? "listbox" : "status");
+      field.setAttribute("aria-expanded", all.length ? "true" : "false");
       search.dataset.answers = field.value;
-      choose(choices()[0]);
+      choose(all[0]);
       if (waiting) { waiting = false; go(); }
     };
     let waiting = false;
