@@ -520,6 +520,12 @@ func testForged(t *testing.T, w *harness.World, base string) {
 	if rules := w.PSQL(`SELECT count(*) FROM iasql_mode`); rules != "0" {
 		t.Errorf("%s rules were made", rules)
 	}
+	if status, _, answer := v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark; Domain=x"}}); status != http.StatusBadRequest || answer.Header.Get("Set-Cookie") != "" {
+		t.Errorf("a theme that is none: %d", status)
+	}
+	if _, _, answer := v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark"}, "back": {"https://evil.example.com/"}}); answer.Header.Get("Location") != "/" {
+		t.Errorf("choosing a theme leads to %s", answer.Header.Get("Location"))
+	}
 	// Values that are no such thing, and huge ones.
 	for _, path := range []string{"/records/vpc?c=cidr_block&o=eq&v=nonsense",
 		"/records/vpc?sort=" + strings.Repeat("x", 4000), "/records/vpc/99999999999999999999999", "/records/pg_authid",
