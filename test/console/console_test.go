@@ -520,10 +520,13 @@ func testForged(t *testing.T, w *harness.World, base string) {
 	if rules := w.PSQL(`SELECT count(*) FROM iasql_mode`); rules != "0" {
 		t.Errorf("%s rules were made", rules)
 	}
-	if status, _, answer := v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark; Domain=x"}}); status != http.StatusBadRequest || answer.Header.Get("Set-Cookie") != "" {
+	status, _, answer := v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark; Domain=x"}})
+	if status != http.StatusBadRequest || answer.Header.Get("Set-Cookie") != "" {
 		t.Errorf("a theme that is none: %d", status)
 	}
-	if _, _, answer := v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark"}, "back": {"https://evil.example.com/"}}); answer.Header.Get("Location") != "/" {
+	_, _, answer = v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark"},
+		"back": {"https://evil.example.com/"}})
+	if answer.Header.Get("Location") != "/" {
 		t.Errorf("choosing a theme leads to %s", answer.Header.Get("Location"))
 	}
 	// Values that are no such thing, and huge ones.

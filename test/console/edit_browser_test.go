@@ -75,11 +75,13 @@ func testEditBrowser(b *browser, w *harness.World) {
 		b.accessible(path)
 	}
 	b.size(1440, false)
-	for _, path := range []string{"/records/instance/" + w.PSQL(`SELECT min(id) FROM instance`), "/records/secret/" + w.PSQL(`SELECT min(id) FROM secret`)} {
+	for _, table := range []string{"instance", "secret"} {
+		path := "/records/" + table + "/" + w.PSQL(`SELECT min(id) FROM `+table)
 		b.open(path + "/edit")
 		b.accessible(path + "/edit")
 		b.open(path)
-		b.do("open what opens", chromedp.Evaluate(`document.querySelectorAll("main details").forEach(d => d.open = true)`, nil))
+		b.do("open what opens",
+			chromedp.Evaluate(`document.querySelectorAll("main details").forEach(d => d.open = true)`, nil))
 		b.accessible(path + ", opened")
 	}
 	shootEdit(b, w)

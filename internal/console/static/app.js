@@ -41,7 +41,7 @@
   setInterval(function () { times(document); }, 10000);
   document.addEventListener("htmx:afterSettle", dress);
 
-  // Another theme, without leaving what one has typed. The answer sets the cookie; where it does not, the page is sent as it is.
+  // Another theme, without leaving what one has typed. The answer, which leads elsewhere, sets the cookie.
   const theme = document.querySelector("form.theme");
   if (theme) theme.addEventListener("submit", function (e) {
     const chosen = e.submitter;
@@ -49,13 +49,13 @@
     e.preventDefault();
     const data = new URLSearchParams(new FormData(theme, chosen));
     fetch(theme.action, { method: "POST", body: data, redirect: "manual" }).then(function (answer) {
-      if (answer.type !== "opaqueredirect" && !answer.ok) { location.reload(); return; }
+      if (answer.type !== "opaqueredirect") return; // it was refused
       if (chosen.value === "auto") delete document.documentElement.dataset.theme;
       else document.documentElement.dataset.theme = chosen.value;
       const scheme = document.querySelector('meta[name="color-scheme"]');
       scheme.content = chosen.value === "auto" ? "light dark" : chosen.value;
       for (const b of theme.querySelectorAll("button")) b.setAttribute("aria-pressed", b === chosen ? "true" : "false");
-    }, function () { location.reload(); });
+    }, function () {}); // the engine is away, which the page says
   });
 
   // Where the pages' names do not all fit, the one that is open is in sight.
