@@ -110,6 +110,7 @@ func (c *Console) routes() http.Handler {
 	mux.HandleFunc("GET /signin", c.signInPage)
 	mux.HandleFunc("POST /signin", c.signIn)
 	mux.Handle("POST /signout", c.signedIn(c.signOut))
+	mux.Handle("POST /theme", c.signedIn(c.setTheme))
 	mux.Handle("GET /{$}", c.signedIn(c.overview))
 	mux.Handle("GET /search", c.signedIn(c.search))
 	mux.Handle("GET /records", c.signedIn(c.tables))

@@ -44,13 +44,13 @@ var navigation = []struct{ path, text, key string }{
 	{"/as-of", "As of", "t"},
 }
 
-// document is a page's frame.
-func document(title string, head []g.Node, body ...g.Node) g.Node {
-	return h.Doctype(h.HTML(h.Lang("en"),
+// document is a page's frame, in the theme that its reader has chosen.
+func document(chosen theme, title string, head []g.Node, body ...g.Node) g.Node {
+	return h.Doctype(h.HTML(h.Lang("en"), chosen.attribute(),
 		h.Head(
 			h.Meta(h.Charset("utf-8")),
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
-			h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+			h.Meta(h.Name("color-scheme"), h.Content(chosen.scheme())),
 			// No style and no script that is not a file of the console's (guard.go).
 			h.Meta(h.Name("htmx-config"), h.Content(
 				`{"includeIndicatorStyles":false,"allowEval":false,"selfRequestsOnly":true,"historyCacheSize":0,"allowScriptTags":false}`)),
@@ -98,7 +98,7 @@ func (v *visit) write(status int, title, lead string, content ...g.Node) {
 		main = append(main, v.flashed())
 	}
 	main = append(main, h.Div(append([]g.Node{h.ID("live")}, content...)...))
-	writePage(v.w, status, document(title, head,
+	writePage(v.w, status, document(themeOf(v.r), title, head,
 		h.A(h.Class("skip"), h.Href("#main"), g.Text("Skip to the content")),
 		h.Div(h.Class("frame"),
 			h.Header(h.Class("side"),
@@ -110,6 +110,7 @@ func (v *visit) write(status int, title, lead string, content ...g.Node) {
 						return h.Li(h.A(h.Href(n.path), g.If(here, g.Attr("aria-current", "page")),
 							g.Attr("data-key", n.key), g.Text(n.text)))
 					}))),
+				v.themeSwitch(),
 				h.Div(h.Class("who"),
 					h.Span(h.Class("live"), h.ID("listening"),
 						g.Attr("title", "Whether this page hears of what happens"), g.Text("static")),
@@ -302,6 +303,9 @@ var numeric = []string{"Records", "Pushed", "Pulled", "Errors", "Reads", "Calls"
 func rowsOf(header []string, rows []g.Node) g.Node {
 	return h.Div(h.Class("scroll"), g.Attr("tabindex", "0"), h.Table(
 		h.THead(h.Tr(g.Map(header, func(c string) g.Node {
+			if c == "" { // a header cell must say something
+				return h.Td()
+			}
 			return h.Th(h.Scope("col"), g.If(slices.Contains(numeric, c), h.Class("num")), g.Text(c))
 		}))),
 		h.TBody(rows...)))

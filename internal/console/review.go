@@ -320,9 +320,10 @@ func word(action, direction string) string {
 }
 
 func (s step) draw(mark, class string) g.Node {
-	name := g.Node(g.Text(s.table))
-	if s.id != nil {
-		name = recordLink(s.table, *s.id)
+	name, link := s.table, g.Node(nil)
+	if s.id != nil { // beside the summary, which is a control itself and must hold no other
+		name += " " + number(*s.id)
+		link = h.P(h.Class("to-record"), h.A(h.Href(recordPath(s.table, *s.id)), g.Text("Open "+name)))
 	}
 	columns := make([]string, 0, len(s.changes))
 	for column := range s.changes {
@@ -336,11 +337,11 @@ func (s step) draw(mark, class string) g.Node {
 			g.If(class != "delete", h.Ins(g.Text(compact(c.To)))))
 	})
 	return h.Details(h.Class("step"), g.If(len(columns) <= 12, g.Attr("open", "")),
-		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), name,
+		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), h.Strong(g.Text(name)),
 			h.Span(h.Class("what"), g.Text(" "+shorten(s.description, 300)))),
 		g.If(s.reason != "", h.P(h.Class("muted small"), g.Text(shorten(s.reason, 500)))),
 		g.Iff(s.who != nil, s.who.draw),
-		g.If(len(columns) > 0, h.Ul(h.Class("changes"), lines)))
+		g.If(len(columns) > 0, h.Ul(h.Class("changes"), lines)), link)
 }
 
 // draw says who has changed it in the cloud, when, from where and with what.

@@ -116,7 +116,7 @@ func results(query string, hits []hit) g.Node {
 		return h.P(h.Class("empty"), g.Text("Type what people or the cloud call it, an address, or a tag such as team=shop."))
 	}
 	if len(hits) == 0 {
-		return h.P(h.Class("empty"), h.Role("status"), g.Text("Nothing that you may see is found by “"+query+"”."))
+		return h.P(h.Class("empty"), g.Text("Nothing that you may see is found by “"+query+"”."))
 	}
 	order := make([]string, 0, len(hitKinds))
 	of := map[string][]hit{}
@@ -130,7 +130,7 @@ func results(query string, hits []hit) g.Node {
 		i := slices.IndexFunc(hitKinds, func(k struct{ name, title string }) bool { return k.name == kind })
 		list := of[kind]
 		more := len(list) > mostHits
-		return h.Section(h.Class("hits"), h.H3(g.Text(hitKinds[i].title),
+		return h.Section(h.Class("hits"), h.H2(g.Text(hitKinds[i].title),
 			g.If(more, h.Span(h.Class("muted small"), g.Text(" the best "+number(mostHits)+"; there are more")))),
 			h.Ul(g.Map(list[:min(len(list), mostHits)], hit.show)))
 	})
@@ -178,10 +178,10 @@ func dialogs() g.Node {
 			h.Form(h.Method("get"), h.Action("/search"), h.Role("search"),
 				h.Input(h.Name("q"), h.Type("search"), h.AutoComplete("off"), h.MaxLength("500"), h.Placeholder(placeholder),
 					g.Attr("aria-label", "Search for"), h.Role("combobox"), g.Attr("aria-controls", "hits"),
-					g.Attr("aria-expanded", "true"), g.Attr("spellcheck", "false"),
+					g.Attr("aria-expanded", "false"), g.Attr("spellcheck", "false"),
 					g.Attr("hx-get", "/search"), g.Attr("hx-trigger", "input changed delay:60ms"),
 					g.Attr("hx-target", "#hits"), g.Attr("hx-swap", "innerHTML"), g.Attr("hx-sync", "this:replace"))),
-			h.Div(h.ID("hits"), h.Class("found"), h.Role("listbox"), g.Attr("aria-label", "Results"), results("", nil))),
+			h.Div(h.ID("hits"), h.Class("found"), h.Role("status"), g.Attr("aria-label", "Results"), results("", nil))),
 		g.El("dialog", h.ID("keys"), g.Attr("aria-label", "Keys"), h.H2(g.Text("Keys")), keyList(),
 			h.Form(h.Method("dialog"), h.Button(h.Type("submit"), g.Text("Close")))),
 	})

@@ -23,7 +23,7 @@ func (c *Console) toSignIn(w http.ResponseWriter, r *http.Request) {
 		// Somebody follows a link in a pull request. His browser keeps the cookie back
 		// (SameSite=Strict) until a page of this site asks: this one does, once.
 		again := inside(r.URL.RequestURI())
-		writePage(w, http.StatusOK, document("One moment",
+		writePage(w, http.StatusOK, document(themeOf(r), "One moment",
 			[]g.Node{h.Meta(g.Attr("http-equiv", "refresh"), h.Content("0;url="+again))},
 			h.Main(h.ID("main"), h.Class("signin"), h.P(h.A(h.Href(again), g.Text("Go on")))))) // without refreshing
 	case r.URL.Path == "/events":
@@ -57,7 +57,7 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request, status int, problem string) {
 	next := inside(r.FormValue("next"))
-	writePage(w, status, document("Sign in", nil,
+	writePage(w, status, document(themeOf(r), "Sign in", nil,
 		h.Main(h.ID("main"), h.Class("signin"),
 			h.Div(h.Class("card"),
 				h.H1(logo(), g.Text("iasql")),

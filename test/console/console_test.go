@@ -161,6 +161,10 @@ func TestConsole(t *testing.T) {
 	t.Run("browser", func(t *testing.T) { testBrowser(newBrowser(t, newChromium(t), base), w) })
 	t.Run("review", func(t *testing.T) { testReview(newBrowser(t, newChromium(t), base), w, cloud) })
 	t.Run("resolve", func(t *testing.T) { testResolve(newBrowser(t, newChromium(t), base), w) })
+	t.Run("accessible", func(t *testing.T) { testAccessible(newBrowser(t, newChromium(t), base), w) })
+	t.Run("keyboard", func(t *testing.T) { testKeyboard(newBrowser(t, newChromium(t), base), w) })
+	t.Run("theme", func(t *testing.T) { testTheme(newBrowser(t, newChromium(t), base), w) })
+	t.Run("zone", func(t *testing.T) { testZone(newBrowser(t, newChromium(t), base), w) })
 	t.Run("changes", func(t *testing.T) { testChanges(t, w, base) })
 	t.Run("tls", func(t *testing.T) { testTLS(t, newChromium(t), w) })
 	t.Run("hidden", func(t *testing.T) { testHidden(t, w, base) })
@@ -515,6 +519,15 @@ func testForged(t *testing.T, w *harness.World, base string) {
 	}
 	if rules := w.PSQL(`SELECT count(*) FROM iasql_mode`); rules != "0" {
 		t.Errorf("%s rules were made", rules)
+	}
+	status, _, answer := v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark; Domain=x"}})
+	if status != http.StatusBadRequest || answer.Header.Get("Set-Cookie") != "" {
+		t.Errorf("a theme that is none: %d", status)
+	}
+	_, _, answer = v.send(http.MethodPost, "/theme", url.Values{"csrf": {right}, "theme": {"dark"},
+		"back": {"https://evil.example.com/"}})
+	if answer.Header.Get("Location") != "/" {
+		t.Errorf("choosing a theme leads to %s", answer.Header.Get("Location"))
 	}
 	// Values that are no such thing, and huge ones.
 	for _, path := range []string{"/records/vpc?c=cidr_block&o=eq&v=nonsense",

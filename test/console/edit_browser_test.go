@@ -72,8 +72,18 @@ func testEditBrowser(b *browser, w *harness.World) {
 				b.Errorf("%s is wider than a window of %d pixels", path, width)
 			}
 		}
+		b.accessible(path)
 	}
 	b.size(1440, false)
+	for _, table := range []string{"instance", "secret"} {
+		path := "/records/" + table + "/" + w.PSQL(`SELECT min(id) FROM `+table)
+		b.open(path + "/edit")
+		b.accessible(path + "/edit")
+		b.open(path)
+		b.do("open what opens",
+			chromedp.Evaluate(`document.querySelectorAll("main details").forEach(d => d.open = true)`, nil))
+		b.accessible(path + ", opened")
+	}
 	shootEdit(b, w)
 }
 

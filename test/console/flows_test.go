@@ -51,6 +51,7 @@ func testReview(b *browser, w *harness.World, cloud *faultproxy.Proxy) {
 	b.says("Destroys nothing in the cloud")
 	b.click("form.commit button")
 	b.says("0 of 1 approvals")
+	b.accessible("a commit that lacks an approval")
 	b.says("Decide") // the preview is made anew
 	b.click(`form:has(input[value="approve"]) button`)
 	b.says("iasql_approve = 1")
@@ -68,6 +69,7 @@ func testReview(b *browser, w *harness.World, cloud *faultproxy.Proxy) {
 	b.says("committing 0 of 1")
 	b.open(path)
 	b.says("0 of 1 done")
+	b.accessible("a batch that is being committed")
 	cloud.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
 	b.says("as the audit log has it") // the page has found out by itself
 	b.says("committed")
@@ -101,10 +103,12 @@ func testResolve(b *browser, w *harness.World) {
 	b.says("Changed on both sides")
 	b.says("4096")
 	b.says("8192")
+	b.accessible("a column that changed on both sides")
 	b.click(`form:has(input[value="resolve cloud"]) button`)
 	b.says("Done")
 	w.Becomes(patience, "4096", `SELECT maximum_message_size FROM queue WHERE name = 'orders'`)
 	w.PSQL(`SELECT iasql_wait_for_all(120)`)
+	b.accessible("what has been done")
 	b.open("/activity?show=conflicts")
 	b.says("Resolved: cloud")
 }

@@ -59,14 +59,16 @@ func (b *browser) shootEvery(name, path, says string) {
 	b.size(1440, false)
 }
 
-// everyPage takes pictures of all pages, in a world where there is something to see.
-func everyPage(b *browser, w *harness.World) {
-	if *every == "" {
-		return
-	}
+// shownPage is a page, and what it says once it is there.
+type shownPage struct{ name, path, says string }
+
+// furnish makes a world in which every page has something to show, and returns the
+// pages; undo takes it back.
+func furnish(w *harness.World) (pages []shownPage, undo func()) {
 	w.PSQL(`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '172.30.3.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	subnet := w.PSQL(`SELECT id FROM subnet WHERE cidr_block = '172.30.3.0/24'`)
 	w.Becomes(patience, "t", `SELECT review FROM iasql_status WHERE table_name = 'subnet' AND record_id = `+subnet)
+	w.PSQL(`CALL iasql_begin('over')`, `INSERT INTO queue (name) VALUES ('never')`, `CALL iasql_rollback()`)
 	w.PSQL(`CALL iasql_begin('shop network')`,
 		`INSERT INTO vpc (cidr_block, tags) VALUES ('10.30.0.0/16', '{"Name": "shop"}')`,
 		`UPDATE queue SET visibility_timeout = 90 WHERE name = 'orders'`,
@@ -75,23 +77,36 @@ func everyPage(b *browser, w *harness.World) {
 	batch := w.PSQL(`SELECT id FROM iasql_batches WHERE name = 'shop network'`)
 	queue := w.PSQL(`SELECT id FROM queue WHERE name = 'orders'`)
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
-	for _, p := range [][3]string{
+	pages = []shownPage{
 		{"overview", "/", "needs you"}, {"records", "/records", "every managed table"},
 		{"list", "/records/queue", "shop orders"}, {"failed", "/records/subnet/" + subnet, "it needs you"},
 		{"record", "/records/queue/" + queue, "visibility_timeout"}, {"batches", "/batches", "shop network"},
 		{"batch", "/batches/" + batch, "decide"}, {"pending", "/batches/pending", "no batch is reviewed"},
 		{"map", "/map", "what hangs on what"}, {"map-record", "/map/vpc/" + vpc, "subnet"},
-		{"activity", "/activity", "SQS.CreateQueue"}, {"changes", "/activity?show=changes", "queue"}, {"changed", "/changes?hours=1", "Take it back"},
-		{"chips", "/changes?hours=1&table=queue&kind=edit", "kind edit"}, {"between", "/changes?hours=1&between=1", "created"},
-		{"cycles", "/activity?show=cycles", "full"},
+		{"activity", "/activity", "SQS.CreateQueue"}, {"changes", "/activity?show=changes", "queue"},
+		{"changed", "/changes?hours=1", "Take it back"},
+		{"chips", "/changes?hours=1&table=queue&kind=edit", "kind edit"},
+		{"between", "/changes?hours=1&between=1", "created"}, {"cycles", "/activity?show=cycles", "full"},
 		{"conflicts", "/activity?show=conflicts", "conflicts"}, {"modules", "/modules", "aws_sqs"},
 		{"manual", "/modules/aws_vpc", "nat_gateway"}, {"as-of", "/as-of?table=queue", "created"},
 		{"nothing", "/records/none", "no managed table"}, {"diagram", "/map?module=aws_vpc", "module aws_vpc"},
-		{"closed", "/batches/" + w.PSQL(`SELECT max(id) FROM iasql_batches WHERE phase = 'closed'`), "a test"},
-	} {
-		b.shootEvery(p[0], p[1], p[2])
+		{"closed", "/batches/" + w.PSQL(`SELECT id FROM iasql_batches WHERE name = 'over'`), "over"},
 	}
-	w.PSQL(`CALL iasql_join('shop network')`, `CALL iasql_rollback()`)
-	w.PSQL(`CALL iasql_join('second thoughts')`, `CALL iasql_rollback()`)
-	w.PSQL(`DELETE FROM subnet WHERE id = ` + subnet)
+	return pages, func() {
+		w.PSQL(`CALL iasql_join('shop network')`, `CALL iasql_rollback()`)
+		w.PSQL(`CALL iasql_join('second thoughts')`, `CALL iasql_rollback()`)
+		w.PSQL(`DELETE FROM subnet WHERE id = ` + subnet)
+	}
+}
+
+// everyPage takes pictures of all pages, in a world where there is something to see.
+func everyPage(b *browser, w *harness.World) {
+	if *every == "" {
+		return
+	}
+	pages, undo := furnish(w)
+	for _, p := range pages {
+		b.shootEvery(p.name, p.path, p.says)
+	}
+	undo()
 }

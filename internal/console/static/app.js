@@ -1,9 +1,8 @@
 // What the pages do better with a script. All of them can be read without it.
 "use strict";
 (function () {
-  // Times in the reader's zone.
+  // Times in the reader's zone. The title keeps what the server has written, which is UTC.
   const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
   function ago(then) {
     const s = Math.max(0, (Date.now() - then) / 1000);
     if (s < 60) return Math.floor(s) + " s ago";
@@ -17,7 +16,6 @@
       if (isNaN(then)) continue;
       const text = t.classList.contains("ago") ? ago(then) : full.format(then);
       if (t.textContent !== text) t.textContent = text;
-      t.title = zone.format(then);
     }
   }
   // On a narrow screen each row of a table is a card, whose cells bear their column's name.
@@ -42,6 +40,23 @@
   dress();
   setInterval(function () { times(document); }, 10000);
   document.addEventListener("htmx:afterSettle", dress);
+
+  // Another theme, without leaving what one has typed. The answer, which leads elsewhere, sets the cookie.
+  const theme = document.querySelector("form.theme");
+  if (theme) theme.addEventListener("submit", function (e) {
+    const chosen = e.submitter;
+    if (!chosen || !chosen.value) return;
+    e.preventDefault();
+    const data = new URLSearchParams(new FormData(theme, chosen));
+    fetch(theme.action, { method: "POST", body: data, redirect: "manual" }).then(function (answer) {
+      if (answer.type !== "opaqueredirect") return; // it was refused
+      if (chosen.value === "auto") delete document.documentElement.dataset.theme;
+      else document.documentElement.dataset.theme = chosen.value;
+      const scheme = document.querySelector('meta[name="color-scheme"]');
+      scheme.content = chosen.value === "auto" ? "light dark" : chosen.value;
+      for (const b of theme.querySelectorAll("button")) b.setAttribute("aria-pressed", b === chosen ? "true" : "false");
+    }, function () {}); // the engine is away, which the page says
+  });
 
   // Where the pages' names do not all fit, the one that is open is in sight.
   const here = document.querySelector(".side nav a[aria-current]");
@@ -84,9 +99,18 @@
   if (search) {
     const field = search.querySelector("input[name=q]");
     const answered = function () {
-      choices().forEach(function (hit, i) { hit.id = "hit-" + i; hit.setAttribute("role", "option"); hit.tabIndex = -1; });
+      // The results are a list to choose from, in groups: the elements between have no meaning of their own then.
+      const hits = document.getElementById("hits"), all = choices();
+      all.forEach(function (hit, i) { hit.id = "hit-" + i; hit.setAttribute("role", "option"); hit.tabIndex = -1; });
+      for (const group of hits.querySelectorAll(".hits")) {
+        group.setAttribute("role", "group");
+        group.setAttribute("aria-label", group.querySelector("h2").textContent);
+        for (const other of group.querySelectorAll("h2, ul, li")) other.setAttribute("role", "presentation");
+      }
+      hits.setAttribute("role", all.length ? "listbox" : "status");
+      field.setAttribute("aria-expanded", all.length ? "true" : "false");
       search.dataset.answers = field.value;
-      choose(choices()[0]);
+      choose(all[0]);
       if (waiting) { waiting = false; go(); }
     };
     let waiting = false;

@@ -31,18 +31,20 @@
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", "Names");
   field.parentElement.appendChild(list);
-  field.setAttribute("role", "combobox");
-  field.setAttribute("aria-multiline", "true");
+  // A field of several lines is no combobox (ARIA in HTML, section 4): that names are offered is said instead.
+  const said = document.createElement("div");
+  said.className = "hidden";
+  said.setAttribute("role", "status");
+  field.parentElement.appendChild(said);
   field.setAttribute("aria-autocomplete", "list");
   field.setAttribute("aria-haspopup", "listbox");
   field.setAttribute("aria-controls", list.id);
-  field.setAttribute("aria-expanded", "false");
 
   let word = "", at = 0;
   function close() {
     list.hidden = true;
     list.textContent = "";
-    field.setAttribute("aria-expanded", "false");
+    said.textContent = "";
     field.removeAttribute("aria-activedescendant");
   }
   function choose(item) {
@@ -114,7 +116,7 @@
       list.appendChild(item);
     });
     list.hidden = false;
-    field.setAttribute("aria-expanded", "true");
+    said.textContent = some.length + (some.length === 1 ? " name is offered" : " names are offered");
     place();
     choose(list.firstElementChild);
   }
