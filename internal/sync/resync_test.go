@@ -129,7 +129,7 @@ type paced struct {
 }
 
 func (r paced) Table() *modules.Table { return r.table }
-func (paced) IsPaced() bool            { return true }
+func (paced) IsPaced() bool           { return true }
 
 // A listing leaves parents whose turn it is not, unless nothing is known within them, and what
 // is within those it has left is not missing.
