@@ -103,7 +103,7 @@ const longWords = `for (const e of document.querySelectorAll("main :is(h1, h3, p
 // Every page, and what opens in it, passes axe-core.
 func testAccessible(b *browser, w *harness.World) {
 	if _, err := axeSource(); err != nil {
-		harness.Lacking(b.T, "axe-core ("+axeFile+")")
+		b.Skip("axe-core is not in .cache: `scripts/deps.sh all` takes it from npm")
 	}
 	b.open("/signin")
 	b.accessible("/signin")
