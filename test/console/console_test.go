@@ -108,7 +108,7 @@ func (v *visitor) send(method, path string, form url.Values, header ...string) (
 			v.Fatalf("%s %s: %v", method, path, err)
 		}
 		if answer.StatusCode == http.StatusTooManyRequests && time.Now().Before(deadline) &&
-			!strings.HasPrefix(path, "/signin") {
+			(!strings.HasPrefix(path, "/signin") || strings.HasPrefix(string(text), "Too many requests")) {
 			time.Sleep(200 * time.Millisecond) // as Retry-After asks, if shorter
 			continue
 		}
