@@ -89,13 +89,15 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.failed_commit() IS 'What the caller''s newest commit failed by, if that was within ten minutes and nobody waited for it; NULL if it succeeded.';
 
--- The last change of a batch is settled a moment before the batch is closed.
+-- The last change of a batch is settled a moment before the batch is closed, and the batch is closed a moment before it is on record why.
 DROP FUNCTION IF EXISTS iasql_internal.deferred_commits();
 CREATE OR REPLACE FUNCTION iasql_internal.deferred_commits(who text) RETURNS bigint
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT count(*) FROM iasql_internal.batch b
-    WHERE b.closed_at IS NULL AND (who IS NULL OR b.opened_by = who) AND b.commit_asked IS NOT NULL;
+    SELECT (SELECT count(*) FROM iasql_internal.batch b
+            WHERE b.closed_at IS NULL AND (who IS NULL OR b.opened_by = who) AND b.commit_asked IS NOT NULL)
+         + (SELECT count(*) FROM iasql_internal.request r
+            WHERE r.ended IS NULL AND r.kind = 'commit' AND (who IS NULL OR r.asked_by = who) AND (r.args ->> 'deferred')::boolean);
 END;
 COMMENT ON FUNCTION iasql_internal.deferred_commits(text) IS 'How many commits of the role, or with NULL of anybody, that took effect with their transactions have not ended: no session waits for them.';
 

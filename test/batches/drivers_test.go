@@ -216,3 +216,19 @@ func TestDeferredCommitFails(t *testing.T) {
 	w.PSQL(`BEGIN`, `CALL iasql_begin()`, `INSERT INTO vpc (cidr_block) VALUES ('10.7.0.0/16')`,
 		`CALL iasql_commit('succeeds')`, `COMMIT`, `SELECT iasql_wait_for_all(60)`)
 }
+
+// Who waits for a deferred commit is told of its failure also if the batch is undone a while before that is on record.
+func TestDeferredCommitIsWaitedForUntilItIsOnRecord(t *testing.T) {
+	t.Parallel()
+	w := harness.Start(t, east, "aws_vpc")
+	w.Admin(`CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(2); RETURN NEW; END'`,
+		`CREATE TRIGGER slowly BEFORE INSERT ON iasql_audit_log FOR EACH ROW WHEN (NEW.change_type = 'ERROR') EXECUTE FUNCTION slowly()`)
+	w.PSQL(`INSERT INTO vpc (cidr_block) VALUES ('10.9.0.0/16')`, `SELECT iasql_wait_for_all(60)`)
+	w.PSQL(`BEGIN`, `CALL iasql_begin()`,
+		`INSERT INTO subnet (vpc_id, cidr_block) SELECT id, '192.168.1.0/24' FROM vpc WHERE cidr_block = '10.9.0.0/16'`,
+		`CALL iasql_commit('fails')`, `COMMIT`)
+	if got := w.Refused(`SELECT iasql_wait_for_all(60)`); !strings.Contains(got, "IA026") ||
+		!strings.Contains(got, "InvalidSubnet.Range") {
+		t.Errorf("waiting says %s", got)
+	}
+}
