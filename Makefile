@@ -50,9 +50,14 @@ demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
 test-engine:
 	@go build -buildvcs=false -ldflags '-s -w' -o .cache/test/engine ./cmd/engine
 
+# What takes minutes, or needs more than PostgreSQL, the emulator and Go: make test-all runs these too. They are
+# not linked for make test either.
+LONG := acceptance adversary batches chaos console economy likeness orm permissions recorded setup statements watch
+
 .PHONY: test
-test: deps test-engine ## Run the tests; those that need more than `make deps` installs are skipped if that is missing
-	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test $(TESTFLAGS) ./...
+test: deps test-engine ## Run the tests that take seconds each; test-all has the rest
+	@echo "not run, but by make test-all: $(LONG:%=test/%), and what -short leaves out"
+	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test -short $(TESTFLAGS) $$(go list ./... | grep -vE '/test/($(subst $() ,|,$(LONG)))$$')
 
 .PHONY: test-all
 test-all: deps-all test-engine ## Run all tests, also in browsers, mappers and migration tools; what is missing is installed, or fails them
