@@ -292,7 +292,7 @@ func (c *Console) selectRecords(i int, t *mapTable, d *mapData, choice mapChoice
 	}
 	chosen := []string{"true"}
 	if choice.configuration != "" {
-		chosen = append(chosen, "t.id = ANY ("+arg(mentioned)+"::bigint[])")
+		chosen = append(chosen, "t.id = ANY ("+arg(append([]int64{}, mentioned...))+"::bigint[])")
 	}
 	if key, value, both := strings.Cut(choice.tag, "="); choice.tag != "" {
 		switch {
@@ -307,7 +307,7 @@ func (c *Console) selectRecords(i int, t *mapTable, d *mapData, choice mapChoice
 	if len(chosen) > 1 {
 		order = "(" + strings.Join(chosen, " AND ") + ") DESC, t.id"
 	}
-	if inside := d.inside(t, choice, arg); inside != "" {
+	if inside := d.inside(t, choice); inside != "" {
 		where = append(where, inside)
 	}
 	made := "false"
@@ -328,11 +328,11 @@ func (c *Console) selectRecords(i int, t *mapTable, d *mapData, choice mapChoice
 
 // inside is the condition for records of a table that refers to a container, or to what it
 // contains, by their ids; "" for other tables, whose records are looked through.
-func (d *mapData) inside(t *mapTable, choice mapChoice, arg func(any) string) string {
+func (d *mapData) inside(t *mapTable, choice mapChoice) string {
 	if choice.within == "" || !slices.Contains(d.containers, choice.within) {
 		return ""
 	}
-	id := "(" + arg(choice.withinID) + "::bigint)"
+	id := number(choice.withinID)
 	if t.name == choice.within {
 		return "t.id = " + id
 	}

@@ -200,7 +200,7 @@ func testChoices(v *visitor, w *harness.World) {
 		for _, name := range []string{"tag", "account", "configuration", "in", "open"} {
 			if status, body, _ := v.send(http.MethodGet, "/map?"+url.Values{name: {evil}}.Encode(), nil); status != http.StatusOK ||
 				strings.Contains(body, "<script>window") {
-				v.Errorf("%s %q: %d", name, evil, status)
+				v.Errorf("%s %.60q: %d", name, evil, status)
 			}
 		}
 	}
@@ -267,8 +267,8 @@ func testBreaks(v *visitor, w *harness.World) {
 func testMapPolicies(t *testing.T, w *harness.World, base string) {
 	limited := w.Login("limited", "iasql_user")
 	w.Admin(`ALTER TABLE instance ENABLE ROW LEVEL SECURITY`,
-		`CREATE POLICY some ON instance USING (instance_id LIKE 'i-subnet-2%' OR current_user LIKE 'user%')`)
-	defer w.Admin(`DROP POLICY some ON instance`, `ALTER TABLE instance DISABLE ROW LEVEL SECURITY`)
+		`CREATE POLICY his ON instance USING (instance_id LIKE 'i-subnet-2%' OR current_user LIKE 'user%')`)
+	defer w.Admin(`DROP POLICY his ON instance`, `ALTER TABLE instance DISABLE ROW LEVEL SECURITY`)
 	v := newVisitor(t, base)
 	if status := v.signIn(limited); status != http.StatusSeeOther {
 		t.Fatalf("signing in: %d", status)
