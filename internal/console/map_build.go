@@ -225,6 +225,9 @@ func about(r *mapRecord, words string) string {
 
 func (b *builder) run(records []*mapRecord) {
 	b.drawing = &drawing{root: &cell{box: true, plain: true}}
+	slices.SortStableFunc(records, func(x, y *mapRecord) int { // what the provider has comes last
+		return cmp.Compare(catalogued(x), catalogued(y))
+	})
 	isContainer := func(r *mapRecord) bool { return slices.Contains(b.containers, r.table.name) }
 	inside := map[*mapRecord]int{} // how much is in a closed container
 	alike := map[string][]*mapRecord{}
@@ -247,6 +250,9 @@ func (b *builder) run(records []*mapRecord) {
 			b.boxOf(r, r)
 			continue
 		}
+		if r.table.catalogue && b.boxes["region "+r.account+" "+r.region] == nil {
+			continue // a place where there is nothing else
+		}
 		in := b.boxOf(r.container, r)
 		key := in.key + "/" + r.table.name
 		if r.made && class == "" {
@@ -264,6 +270,13 @@ func (b *builder) run(records []*mapRecord) {
 	}
 	b.group(b.drawing.root)
 	b.connect(records)
+}
+
+func catalogued(r *mapRecord) int {
+	if r.table.catalogue {
+		return 1
+	}
+	return 0
 }
 
 // kind draws the records of one kind in a box, or folds them.
@@ -323,6 +336,14 @@ func (b *builder) kind(key string, in *cell, alike []*mapRecord, inside map[*map
 		c.words = number(int64(n)) + " " + c.words
 	}
 	c.about = c.title + ", folded"
+	if made {
+		var kinds []string
+		for _, r := range rest {
+			kinds = append(kinds, r.table.name)
+		}
+		slices.Sort(kinds)
+		c.about += ": " + strings.Join(slices.Compact(kinds), ", ")
+	}
 	if c.words != "" {
 		c.about += " – " + c.words
 	}

@@ -112,7 +112,7 @@ func (c *cell) drawBoxes(alone bool) (drawn []g.Node) {
 		}
 		drawn = append(drawn, c.linked(class, alone, g.El("title", g.Text(c.about)),
 			g.El("rect", at("x", c.x), at("y", c.y), at("width", c.w), at("height", c.h), at("rx", 8)),
-			g.El("text", at("x", c.x+12), at("y", c.y+19), g.Text(fits(text, (c.w-24)/7)))))
+			g.El("text", at("x", c.x+12), at("y", c.y+19), g.Text(fits(text, (c.w-24)/8)))))
 	}
 	for _, child := range c.children {
 		drawn = append(drawn, child.drawBoxes(alone)...)
@@ -133,6 +133,6 @@ func (c *cell) drawLeaves(alone bool) (drawn []g.Node) {
 	}
 	return append(drawn, c.linked("node", alone, g.El("title", g.Text(c.about)),
 		g.El("rect", at("x", c.x), at("y", c.y), at("width", c.w), at("height", c.h), at("rx", 6)),
-		g.El("text", at("x", c.x+10), at("y", c.y+17), g.Text(fits(c.title, 22))),
+		g.El("text", at("x", c.x+10), at("y", c.y+17), g.Text(fits(c.title, 20))),
 		g.El("text", g.Attr("class", "kind"), at("x", c.x+10), at("y", c.y+33), g.Text(fits(kind, 26)))))
 }

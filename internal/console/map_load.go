@@ -131,7 +131,9 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 		JOIN public.iasql_tables t ON t."table" = m.name
 		JOIN pg_class c ON c.relname = m.name AND c.relnamespace = 'public'::regnamespace
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-		WHERE NOT m.settings
+		WHERE NOT m.settings AND NOT EXISTS ( -- places themselves, such as regions, are boxes
+			SELECT FROM pg_constraint k WHERE k.confrelid = c.oid AND k.contype = 'f' AND NOT EXISTS (
+				SELECT FROM unnest(k.conkey) x JOIN pg_attribute y ON y.attrelid = k.conrelid AND y.attnum = x WHERE y.attname NOT IN ('account', 'region')))
 		GROUP BY m.name ORDER BY m.name`)
 	if err != nil {
 		return nil, err

@@ -367,6 +367,11 @@ func testManyOnMap(v *visitor, w *harness.World) {
 	if size > 300_000 {
 		v.Errorf("the drawing has %d bytes", size)
 	}
+	if *every != "" {
+		b := newBrowser(v.T, newChromium(v.T), v.base)
+		b.signIn(w.UserURL)
+		b.shootEvery("map-many", "/map", "us-east-1")
+	}
 	for _, path := range []string{"/map?tag=team%3Dweb", "/map?in=vpc." + w.PSQL(`SELECT id FROM vpc WHERE vpc_id = 'vpc-big-7'`)} {
 		began := time.Now()
 		page := v.get(path)

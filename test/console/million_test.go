@@ -31,8 +31,8 @@ func TestMillion(t *testing.T) {
 		"/records/queue?c=name&o=has&v=g-99999", "/records/queue?c=name&o=eq&v=big-777777",
 		"/records/queue?c=name&o=has&v=nothing",
 		"/records/queue?c=visibility_timeout&o=gt&v=42990", "/records/queue?sort=visibility_timeout",
-		"/records/queue?sort=name", "/records/queue?state=unsettled", "/records/queue/" + id, "/map",
-		"/map/queue/" + id,
+		"/records/queue?sort=name", "/records/queue?state=unsettled", "/records/queue/" + id, "/map", "/map?tables", "/map?tag=team",
+		"/map/queue/" + id, "/map/queue/" + id + "?deletes",
 		"/batches", "/search?q=big", "/search?q=big-777777", "/search?q=ig-7777", "/activity", "/activity?show=changes", "/changes", "/sql", "/sql/names", "/activity?show=cycles", "/modules", "/as-of?table=queue"} {
 		var took [3]time.Duration
 		for i := range took {
