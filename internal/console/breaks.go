@@ -118,8 +118,9 @@ func loadBroken(ctx context.Context, tx pgx.Tx, start recordKey) (found []*break
 			if k.partIf != "" {
 				part = "coalesce(f." + ident(k.partIf) + ", false)"
 			}
-			parts = append(parts, fmt.Sprintf("(SELECT %d, t.id, f.id, %s FROM %s t JOIN %s f ON %s WHERE t.id = ANY ($%d::bigint[]) ORDER BY f.id LIMIT %d)",
-				i, part, table(k.to), table(k.from), same, len(args)-1, mostBroken+1))
+			parts = append(parts,
+				fmt.Sprintf("(SELECT %d, t.id, f.id, %s FROM %s t JOIN %s f ON %s WHERE t.id = ANY ($%d::bigint[]) ORDER BY f.id LIMIT %d)",
+					i, part, table(k.to), table(k.from), same, len(args)-1, mostBroken+1))
 		}
 		if len(parts) == 0 {
 			break
@@ -217,7 +218,8 @@ func (c *Console) brokenMap(v *visit, t *tableInfo, id int64) {
 	v.live = true
 	title := "What breaks if you delete " + t.name + " " + number(id)
 	content := []g.Node{h.P(recordLink(t.name, id), g.Text(" "+names[t.name][id]+" · "),
-		h.A(h.Href("/map/"+t.name+"/"+number(id)), g.Text("what it hangs on")), g.Text(" · "), h.A(h.Href("/map"), g.Text("map")))}
+		h.A(h.Href("/map/"+t.name+"/"+number(id)), g.Text("what it hangs on")), g.Text(" · "), h.A(h.Href("/map"),
+			g.Text("map")))}
 	if protected {
 		content = append(content, h.P(h.Class("alert bad"), g.Text("It is protected: deleting it is refused.")))
 	}
@@ -261,12 +263,14 @@ func brokenSummary(found []*breakage, more bool) g.Node {
 	})
 	var rows []g.Node
 	for _, k := range kinds {
-		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+k.table), g.Text(k.table))), h.Td(h.Class("num"), g.Text(strconv.Itoa(counts[k]))),
+		rows = append(rows, h.Tr(h.Td(h.A(h.Href("/records/"+k.table), g.Text(k.table))), h.Td(h.Class("num"),
+			g.Text(strconv.Itoa(counts[k]))),
 			h.Td(h.Span(h.Class("state "+k.effect.class()), g.Text(k.effect.words())))))
 	}
 	text := "Nothing refuses the deletion."
 	if n := totals[refuses] + totals[refusedByCloud]; n > 0 {
-		text = fmt.Sprintf("The deletion is refused as long as %s: delete or change %s first.", plural(n, "record refers to it or to what goes with it",
+		text = fmt.Sprintf("The deletion is refused as long as %s: delete or change %s first.", plural(n,
+			"record refers to it or to what goes with it",
 			"records refer to it or to what goes with it"), map[bool]string{true: "it", false: "them"}[n == 1])
 	}
 	if n := totals[goesAlong]; n > 0 {
@@ -276,9 +280,11 @@ func brokenSummary(found []*breakage, more bool) g.Node {
 		text += " " + plural(n, "record loses its", "records lose their") + " reference."
 	}
 	return section("In short", h.P(g.Text(text)), rowsOf([]string{"Table", "Records", "What becomes of them"}, rows),
-		g.If(more, h.P(h.Class("alert busy"), g.Text("There are more: only the first "+strconv.Itoa(mostBroken)+" are looked at."))),
-		h.P(h.Class("muted small"), g.Text("Records that you may not see are left out, and may refuse too. The cloud may refuse for reasons "+
-			"that the database does not know.")))
+		g.If(more, h.P(h.Class("alert busy"), g.Text("There are more: only the first "+strconv.Itoa(mostBroken)+
+			" are looked at."))),
+		h.P(h.Class("muted small"),
+			g.Text("Records that you may not see are left out, and may refuse too. The cloud may refuse for reasons "+
+				"that the database does not know.")))
 }
 
 // weight has what refuses first.

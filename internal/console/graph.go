@@ -181,7 +181,7 @@ func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int
 	var tags bool
 	var name, identity *string
 	err := tx.QueryRow(ctx, `
-		SELECT coalesce(bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), false), min(a.attname) FILTER (WHERE a.attname = ANY (m.names)),
+		SELECT coalesce(bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), false), min(a.attname) FILTER (WHERE a.attname = ANY (m.names) OR a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$'),
 			min(a.attname) FILTER (WHERE a.attname = ANY (m.identity))
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relnamespace = 'public'::regnamespace
 		JOIN iasql_internal.managed_table m ON m.name = c.relname

@@ -31,7 +31,8 @@ func parseChoice(form url.Values) mapChoice {
 	text := func(name string) string {
 		return strings.TrimSpace(printable(strings.ToValidUTF8(shorten(form.Get(name), 400), "")))
 	}
-	c := mapChoice{account: text("account"), configuration: text("configuration"), tag: text("tag"), deletes: form.Has("deletes")}
+	c := mapChoice{account: text("account"), configuration: text("configuration"), tag: text("tag"),
+		deletes: form.Has("deletes")}
 	name, id, _ := strings.Cut(text("in"), ".")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 		c.within, c.withinID = name, n
@@ -292,7 +293,10 @@ func (b *builder) kind(key string, in *cell, alike []*mapRecord, inside map[*map
 	} else if fold {
 		shown = nil
 	}
-	slices.SortFunc(shown, func(x, y *mapRecord) int { return cmp.Or(strings.Compare(x.label, y.label), cmp.Compare(x.id, y.id)) })
+	slices.SortFunc(shown, func(x, y *mapRecord) int {
+		return cmp.Or(strings.Compare(x.label, y.label), cmp.Compare(x.id,
+			y.id))
+	})
 	for _, r := range shown {
 		c := &cell{key: r.table.name + "." + number(r.id), kind: r.table.name, title: r.name(), href: r.link(b.choice)}
 		c.class, c.words = r.mark()
@@ -312,7 +316,8 @@ func (b *builder) kind(key string, in *cell, alike []*mapRecord, inside map[*map
 		return
 	}
 	b.leaves++
-	c := &cell{key: key, class: "fold", kind: "folded: opens", href: b.choice.address("/map", func(m *mapChoice) { m.open = append(m.open, key) })}
+	c := &cell{key: key, class: "fold", kind: "folded: opens", href: b.choice.address("/map",
+		func(m *mapChoice) { m.open = append(m.open, key) })}
 	c.title = number(int64(len(rest))) + " " + rest[0].table.name
 	if made {
 		c.title, c.kind = number(int64(len(rest)))+" by the provider", "made by itself: opens"
@@ -363,7 +368,8 @@ func (b *builder) group(c *cell) {
 	}
 	slices.SortStableFunc(boxes, func(x, y *cell) int { return cmp.Compare(order(x), order(y)) })
 	if c.kind == "region" && len(boxes) > 0 && len(leaves) > 0 {
-		rest := &cell{key: c.key + " rest", box: true, plain: true, title: "Others in " + c.title, about: "others in the region",
+		rest := &cell{key: c.key + " rest", box: true, plain: true, title: "Others in " + c.title,
+			about:    "others in the region",
 			children: leaves}
 		boxes, leaves = append(boxes, rest), nil
 	}
@@ -387,7 +393,8 @@ func (b *builder) connect(records []*mapRecord) {
 	seen := map[wire]bool{}
 	line := func(from, to *mapRecord) {
 		w := wire{b.at[from], b.at[to]}
-		if w.from == nil || w.to == nil || w.from == w.to || seen[w] || to.table.catalogue || within(w.from, w.to) || within(w.to, w.from) {
+		if w.from == nil || w.to == nil || w.from == w.to || seen[w] || to.table.catalogue || within(w.from, w.to) ||
+			within(w.to, w.from) {
 			return
 		}
 		seen[w] = true

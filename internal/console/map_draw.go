@@ -49,11 +49,13 @@ func (c *cell) glyph() string {
 func (d *drawing) draw(title string, alone bool) g.Node {
 	width, height := d.root.w, d.root.h-headHeight
 	content := []g.Node{g.Attr("xmlns", "http://www.w3.org/2000/svg"), at("width", width), at("height", height),
-		g.Attr("viewBox", fmt.Sprintf("0 %d %d %d", headHeight, width, height)), g.Attr("role", "group"), g.Attr("aria-label", title)}
+		g.Attr("viewBox", fmt.Sprintf("0 %d %d %d", headHeight, width, height)), g.Attr("role", "group"),
+		g.Attr("aria-label", title)}
 	if alone {
 		content = append(content, g.El("title", g.Text(title)), g.El("style", g.Text(mapStyle)))
 	}
-	content = append(content, g.El("defs", g.El("marker", g.Attr("id", "arrow"), g.Attr("viewBox", "0 0 6 6"), g.Attr("refX", "5"),
+	content = append(content, g.El("defs", g.El("marker", g.Attr("id", "arrow"), g.Attr("viewBox", "0 0 6 6"),
+		g.Attr("refX", "5"),
 		g.Attr("refY", "3"), g.Attr("markerWidth", "6"), g.Attr("markerHeight", "6"), g.Attr("orient", "auto"),
 		g.El("path", g.Attr("class", "arrow"), g.Attr("d", "M0 0L6 3L0 6z")))))
 	content = append(content, d.root.drawBoxes(alone)...)
@@ -104,7 +106,7 @@ func (c *cell) drawBoxes(alone bool) (drawn []g.Node) {
 			class += " plain"
 		}
 		text := c.title
-		if c.kind != "" {
+		if c.kind != "" && !strings.HasPrefix(c.title, c.kind+"-") {
 			text = c.kind + " " + text
 		}
 		if c.words != "" {
@@ -133,6 +135,6 @@ func (c *cell) drawLeaves(alone bool) (drawn []g.Node) {
 	}
 	return append(drawn, c.linked("node", alone, g.El("title", g.Text(c.about)),
 		g.El("rect", at("x", c.x), at("y", c.y), at("width", c.w), at("height", c.h), at("rx", 6)),
-		g.El("text", at("x", c.x+10), at("y", c.y+17), g.Text(fits(c.title, 20))),
+		g.El("text", at("x", c.x+10), at("y", c.y+17), g.Text(fits(c.title, 19))),
 		g.El("text", g.Attr("class", "kind"), at("x", c.x+10), at("y", c.y+33), g.Text(fits(kind, 26)))))
 }

@@ -73,7 +73,8 @@ func TestLinesAvoidBoxes(t *testing.T) {
 						bottom = c.y + headHeight
 					}
 					if max(a.x, b.x) > c.x && min(a.x, b.x) < c.x+c.w && max(a.y, b.y) > c.y && min(a.y, b.y) < bottom {
-						t.Fatalf("seed %d: the line from %s to %s, %v to %v, crosses %s at %d %d %d %d", seed, from.key, to.key, a, b, c.key,
+						t.Fatalf("seed %d: the line from %s to %s, %v to %v, crosses %s at %d %d %d %d", seed, from.key, to.key, a, b,
+							c.key,
 							c.x, c.y, c.w, c.h)
 					}
 				}

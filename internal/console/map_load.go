@@ -57,8 +57,9 @@ func loadTies(ctx context.Context, tx pgx.Tx) ([]tie, error) {
 	var from, column, target, condition, kind string
 	_, err = pgx.ForEachRow(rows, []any{&from, &column, &target, &condition, &kind}, func() error {
 		if kind == "list" {
-			ties = append(ties, tie{list: true, reference: reference{from: from, column: column, to: target, columns: []string{column},
-				keys: []string{modules.ColumnID}}})
+			ties = append(ties, tie{list: true, reference: reference{from: from, column: column, to: target,
+				columns: []string{column},
+				keys:    []string{modules.ColumnID}}})
 			return nil
 		}
 		for i := range ties {
@@ -124,6 +125,11 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 	}
 	quiet := noise(references)
 	rows, err := tx.Query(ctx, `
+		WITH places AS MATERIALIZED ( -- such as regions: they are boxes themselves
+			SELECT k.confrelid AS of FROM pg_constraint k
+			JOIN pg_attribute y ON y.attrelid = k.conrelid AND y.attnum = ANY (k.conkey)
+			WHERE k.contype = 'f' GROUP BY k.oid, k.confrelid HAVING bool_and(y.attname IN ('account', 'region'))
+		)
 		SELECT m.name, array_agg(a.attname::text ORDER BY a.attnum), coalesce(array_agg(a.attname::text) FILTER (WHERE a.attnotnull OR a.attname = ANY (m.required)), '{}'),
 			CASE WHEN cardinality(m.names) > 0 THEN m.names ELSE ARRAY(SELECT k FROM unnest(m.natural_key) k WHERE k ~ '(^|_)name$') END, m.identity, m.assigned,
 			bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), NOT m.can_insert AND NOT m.can_delete
@@ -131,9 +137,7 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 		JOIN public.iasql_tables t ON t."table" = m.name
 		JOIN pg_class c ON c.relname = m.name AND c.relnamespace = 'public'::regnamespace
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
-		WHERE NOT m.settings AND NOT EXISTS ( -- places themselves, such as regions, are boxes
-			SELECT FROM pg_constraint k WHERE k.confrelid = c.oid AND k.contype = 'f' AND NOT EXISTS (
-				SELECT FROM unnest(k.conkey) x JOIN pg_attribute y ON y.attrelid = k.conrelid AND y.attnum = x WHERE y.attname NOT IN ('account', 'region')))
+		WHERE NOT m.settings AND c.oid NOT IN (SELECT p.of FROM places p)
 		GROUP BY m.name ORDER BY m.name`)
 	if err != nil {
 		return nil, err
@@ -197,7 +201,8 @@ func joined(columns []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return "array_to_string(CASE WHEN num_nulls(" + strings.Join(parts, ", ") + ") = 0 THEN ARRAY[" + strings.Join(parts, ", ") +
+	return "array_to_string(CASE WHEN num_nulls(" + strings.Join(parts, ", ") + ") = 0 THEN ARRAY[" + strings.Join(parts,
+		", ") +
 		"] END, E'\\x1f')"
 }
 
@@ -256,7 +261,8 @@ func (c *Console) loadMap(ctx context.Context, tx pgx.Tx, choice mapChoice) (*ma
 	var i int
 	var r mapRecord
 	counts := make([]int, len(d.tables))
-	_, err = pgx.ForEachRow(rows, []any{&i, &r.id, &r.account, &r.region, &r.label, &r.made, &r.chosen, &r.refs, &r.keys}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&i, &r.id, &r.account, &r.region, &r.label, &r.made, &r.chosen, &r.refs,
+		&r.keys}, func() error {
 		t := d.tables[i]
 		if counts[i]++; counts[i] > mostOfTable {
 			t.more = true
@@ -356,7 +362,8 @@ func (d *mapData) inside(t *mapTable, choice mapChoice) string {
 		inner := d.of[k.to]
 		for _, up := range inner.ties {
 			if up.to == choice.within && up.byID() && !up.list {
-				either = append(either, "t."+ident(k.column)+" IN (SELECT i.id FROM "+table(k.to)+" i WHERE i."+ident(up.column)+" = "+
+				either = append(either, "t."+ident(k.column)+" IN (SELECT i.id FROM "+table(k.to)+" i WHERE i."+ident(up.column)+
+					" = "+
 					id+")")
 			}
 		}

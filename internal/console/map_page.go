@@ -20,7 +20,8 @@ type mapOptions struct {
 
 const mostNetworks = 200
 
-func (c *Console) loadMapOptions(ctx context.Context, tx pgx.Tx, d *mapData, choice mapChoice) (o mapOptions, err error) {
+func (c *Console) loadMapOptions(ctx context.Context, tx pgx.Tx, d *mapData, choice mapChoice) (o mapOptions,
+	err error) {
 	where, err := loadScopes(ctx, tx)
 	if err != nil {
 		return o, err
@@ -41,7 +42,8 @@ func (c *Console) loadMapOptions(ctx context.Context, tx pgx.Tx, d *mapData, cho
 			}
 		}
 	} else {
-		rows, err = tx.Query(ctx, "SELECT t.id, "+t.called()+" FROM "+table(t.name)+" t ORDER BY t.id LIMIT "+strconv.Itoa(mostNetworks),
+		rows, err = tx.Query(ctx, "SELECT t.id, "+t.called()+" FROM "+table(t.name)+" t ORDER BY t.id LIMIT "+
+			strconv.Itoa(mostNetworks),
 			pgx.QueryExecModeExec)
 		if err != nil {
 			return o, err
@@ -105,7 +107,8 @@ func (c *Console) resourceMap(v *visit) {
 		h.Div(h.Class("card"),
 			h.P(h.Class("row small"), h.Span(g.Text(plural(drawn.records, "record", "records"))), g.Group(drawn.notes(d)),
 				h.A(h.Href(choice.address("/map.svg", nil)), g.Attr("download", "map.svg"), g.Text("Download as SVG"))),
-			h.Div(h.Class("graph map"), h.ID("map"), g.Attr("tabindex", "0"), h.Role("region"), h.Aria("label", "Map: scroll it, or zoom by + and -"),
+			h.Div(h.Class("graph map"), h.ID("map"), g.Attr("tabindex", "0"), h.Role("region"), h.Aria("label",
+				"Map: scroll it, or zoom by + and -"),
 				drawn.draw("Map of resources", false))),
 		mapLegend(), h.Script(h.Src("/static/map.js"), h.Defer()))
 }
@@ -136,7 +139,8 @@ func (d *drawing) notes(data *mapData) (notes []g.Node) {
 func mapLegend() g.Node {
 	return h.P(h.Class("muted small"), h.Span(h.Class("state bad"), g.Text("failed, or drift on both sides")),
 		h.Span(h.Class("state busy"), g.Text("waiting")), h.Span(h.Class("state mode"), g.Text("staged in a batch ✎")),
-		g.Text(" A line leads from what refers to what it refers to. With the map in focus: "), h.Kbd(g.Text("+")), g.Text(" "),
+		g.Text(" A line leads from what refers to what it refers to. With the map in focus: "), h.Kbd(g.Text("+")),
+		g.Text(" "),
 		h.Kbd(g.Text("-")), g.Text(" zoom, "), h.Kbd(g.Text("0")), g.Text(" shows all of it, arrows move it."))
 }
 
@@ -204,7 +208,8 @@ func (c *Console) mapForm(choice mapChoice, o mapOptions, d *mapData) g.Node {
 	if choice.deletes {
 		chip(text, func(m *mapChoice) { m.deletes = false })
 	} else {
-		chips = append(chips, h.A(h.Class("chip"), h.Href(choice.address("/map", func(m *mapChoice) { m.deletes = true })), g.Text(text)))
+		chips = append(chips, h.A(h.Class("chip"), h.Href(choice.address("/map", func(m *mapChoice) { m.deletes = true })),
+			g.Text(text)))
 	}
 	chips = append(chips, h.A(h.Class("chip"), h.Href("/map?tables"), g.Text("map of tables")))
 	return h.Div(h.Class("filters"),

@@ -151,7 +151,8 @@ func testNested(v *visitor, w *harness.World) {
 		what      string
 		in        bool
 		inner, of shape
-	}{{"the VPC in the region", true, vpc, region}, {"a subnet in the VPC", true, one, vpc}, {"the other in the VPC", true, two, vpc},
+	}{{"the VPC in the region", true, vpc, region}, {"a subnet in the VPC", true, one, vpc}, {"the other in the VPC",
+		true, two, vpc},
 		{"an instance in its subnet", true, called(v, shapes, "instance server subnet-1 2"), one},
 		{"an instance in the other subnet", false, called(v, shapes, "instance server subnet-1 2"), two},
 		{"a security group in the VPC", true, group, vpc}, {"a security group in a subnet", false, group, one},
@@ -169,7 +170,8 @@ func testNested(v *visitor, w *harness.World) {
 		v.Errorf("a node leads to %s", called(v, shapes, "instance server subnet-1 2").href)
 	}
 	// A row that only joins two others is the line between them.
-	if !strings.Contains(page, "<title>server subnet-1 2 → web</title>") || strings.Contains(page, "instance_security_groups") {
+	if !strings.Contains(page, "<title>server subnet-1 2 → web</title>") || strings.Contains(page,
+		"instance_security_groups") {
 		v.Error("membership of a group is not a line")
 	}
 	if strings.Contains(page, "<script>window.hostile") || !strings.Contains(page, "&lt;script&gt;") {
@@ -193,12 +195,15 @@ func testChoices(v *visitor, w *harness.World) {
 	} {
 		page := v.get("/map?" + address)
 		if !strings.Contains(page, has[0]) || strings.Contains(page, has[1]) {
-			v.Errorf("/map?%s has %s: %t, and %s: %t", address, has[0], strings.Contains(page, has[0]), has[1], strings.Contains(page, has[1]))
+			v.Errorf("/map?%s has %s: %t, and %s: %t", address, has[0], strings.Contains(page, has[0]), has[1],
+				strings.Contains(page, has[1]))
 		}
 	}
-	for _, evil := range []string{hostile, "'; DROP TABLE vpc; --", "x='; SELECT 1; --", "\x00=\x01", strings.Repeat("é", 1000), "%", "="} {
+	for _, evil := range []string{hostile, "'; DROP TABLE vpc; --", "x='; SELECT 1; --", "\x00=\x01", strings.Repeat("é",
+		1000), "%", "="} {
 		for _, name := range []string{"tag", "account", "configuration", "in", "open"} {
-			if status, body, _ := v.send(http.MethodGet, "/map?"+url.Values{name: {evil}}.Encode(), nil); status != http.StatusOK ||
+			if status, body, _ := v.send(http.MethodGet, "/map?"+url.Values{name: {evil}}.Encode(),
+				nil); status != http.StatusOK ||
 				strings.Contains(body, "<script>window") {
 				v.Errorf("%s %.60q: %d", name, evil, status)
 			}
@@ -234,8 +239,10 @@ func testBreaks(v *visitor, w *harness.World) {
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE vpc_id = 'vpc-5a0b'`)
 	page := v.get("/map/vpc/" + vpc + "?deletes")
 	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")
-	for _, want := range []string{"What breaks if you delete vpc " + vpc, "The deletion is refused as long as", "Refers to it",
-		"Refers to that, 2 steps away", "server subnet-2 3", "shop-1", "refers to vpc " + vpc + " by vpc_id: the foreign key refuses the deletion"} {
+	for _, want := range []string{"What breaks if you delete vpc " + vpc, "The deletion is refused as long as",
+		"Refers to it",
+		"Refers to that, 2 steps away", "server subnet-2 3", "shop-1", "refers to vpc " + vpc +
+			" by vpc_id: the foreign key refuses the deletion"} {
 		if !strings.Contains(html.UnescapeString(text), want) {
 			v.Errorf("it does not say %s: %s", want, page)
 		}
@@ -243,7 +250,8 @@ func testBreaks(v *visitor, w *harness.World) {
 	// A member of a group is a part of the instance that has it.
 	instance := w.PSQL(`SELECT id FROM instance WHERE instance_id = 'i-subnet-1-2'`)
 	page = html.UnescapeString(v.get("/map/instance/" + instance + "?deletes"))
-	if !strings.Contains(page, "is a part of instance "+instance+" and is deleted with it") || strings.Contains(page, "is refused as long") {
+	if !strings.Contains(page, "is a part of instance "+instance+" and is deleted with it") || strings.Contains(page,
+		"is refused as long") {
 		v.Errorf("what goes with an instance: %s", page)
 	}
 	if page := v.get("/map/queue/" + w.PSQL(`SELECT id FROM queue WHERE name = 'first'`) + "?deletes"); !strings.Contains(page, "Nothing refers to it") {
@@ -274,7 +282,8 @@ func testMapPolicies(t *testing.T, w *harness.World, base string) {
 		t.Fatalf("signing in: %d", status)
 	}
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE vpc_id = 'vpc-5a0b'`)
-	for _, path := range []string{"/map", "/map.svg", "/map?tag=team%3Dweb", "/map?in=vpc." + vpc, "/map/vpc/" + vpc + "?deletes"} {
+	for _, path := range []string{"/map", "/map.svg", "/map?tag=team%3Dweb", "/map?in=vpc." + vpc, "/map/vpc/" + vpc +
+		"?deletes"} {
 		page := v.get(path)
 		if strings.Contains(page, "server subnet-1") || strings.Contains(page, "InsufficientInstanceCapacity") {
 			t.Errorf("%s shows what is hidden", path)
@@ -330,7 +339,8 @@ func testManyOnMap(v *visitor, w *harness.World) {
 		v.Errorf("queues are not folded: %+v", fold)
 	}
 	opened := v.get(fold.href)
-	if more := called(v, shapesOf(v, opened), "102 more"); !strings.Contains(opened, ">big-17<") || more.href != "/records/queue" {
+	if more := called(v, shapesOf(v, opened), "102 more"); !strings.Contains(opened, ">big-17<") ||
+		more.href != "/records/queue" {
 		v.Errorf("an opened fold: %+v", more)
 	}
 	silently(w,
@@ -357,7 +367,8 @@ func testManyOnMap(v *visitor, w *harness.World) {
 		v.Fatalf("no count: %.3000s", page)
 	}
 	size := strings.LastIndex(page, "</svg>") - strings.Index(page, "<svg xmlns=")
-	v.Logf("%s records: %s at the server, median of %v; the drawing has %d bytes", counted[1], took[2].Round(time.Millisecond), took, size)
+	v.Logf("%s records: %s at the server, median of %v; the drawing has %d bytes", counted[1],
+		took[2].Round(time.Millisecond), took, size)
 	if n, _ := strconv.Atoi(counted[1]); n < 3000 {
 		v.Errorf("there are %d records only", n)
 	}
