@@ -45,6 +45,12 @@ func (c *cell) glyph() string {
 	return ""
 }
 
+// inShort is a state in the words that fit into a leaf; its title has all of them.
+func inShort(words string) string {
+	words, _, _ = strings.Cut(words, ":")
+	return strings.TrimSuffix(words, " in a batch")
+}
+
 // draw makes the SVG: one that stands alone has its style in it.
 func (d *drawing) draw(title string, alone bool) g.Node {
 	width, height := d.root.w, d.root.h-headHeight
@@ -110,7 +116,7 @@ func (c *cell) drawBoxes(alone bool) (drawn []g.Node) {
 			text = c.kind + " " + text
 		}
 		if c.words != "" {
-			text = c.glyph() + " " + text + " – " + c.words
+			text = c.glyph() + " " + inShort(c.words) + " · " + text
 		}
 		drawn = append(drawn, c.linked(class, alone, g.El("title", g.Text(c.about)),
 			g.El("rect", at("x", c.x), at("y", c.y), at("width", c.w), at("height", c.h), at("rx", 8)),
@@ -131,7 +137,7 @@ func (c *cell) drawLeaves(alone bool) (drawn []g.Node) {
 	}
 	kind := c.kind
 	if c.words != "" {
-		kind = c.glyph() + " " + c.words + " · " + kind
+		kind = c.glyph() + " " + inShort(c.words) + " · " + kind
 	}
 	return append(drawn, c.linked("node", alone, g.El("title", g.Text(c.about)),
 		g.El("rect", at("x", c.x), at("y", c.y), at("width", c.w), at("height", c.h), at("rx", 6)),

@@ -27,7 +27,7 @@
     const tools = document.createElement("div");
     tools.className = "map-tools";
     for (const [sign, name, act] of [["+", "Zoom in", function () { middle(1.25); }], ["−", "Zoom out", function () { middle(0.8); }],
-      ["0", "Show all of it", whole]]) {
+      ["All", "All: show the whole map", whole]]) {
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = sign;
