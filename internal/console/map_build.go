@@ -366,7 +366,6 @@ func (b *builder) group(c *cell) {
 			leaves = append(leaves, child)
 		}
 	}
-	slices.SortStableFunc(boxes, func(x, y *cell) int { return cmp.Compare(order(x), order(y)) })
 	if c.kind == "region" && len(boxes) > 0 && len(leaves) > 0 {
 		rest := &cell{key: c.key + " rest", box: true, plain: true, title: "Others in " + c.title,
 			about:    "others in the region",
@@ -374,13 +373,6 @@ func (b *builder) group(c *cell) {
 		boxes, leaves = append(boxes, rest), nil
 	}
 	c.children = append(boxes, leaves...)
-}
-
-func order(c *cell) int {
-	if c.plain {
-		return 1
-	}
-	return 0
 }
 
 // connect draws the lines between what refers to each other and does not lie in each other.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -95,6 +96,9 @@ func (c *cell) pack() {
 			leaves = append(leaves, child)
 		}
 	}
+	slices.SortStableFunc(boxes, func(a, b *cell) int { // rows of like heights; what only groups comes last
+		return cmp.Or(cmp.Compare(order(a), order(b)), cmp.Compare(b.h, a.h))
+	})
 	across := max(widest, int(1.5*math.Sqrt(float64(area))))
 	c.rows = nil
 	for width, i := 0, 0; i < len(boxes); i++ {
@@ -119,6 +123,13 @@ func (c *cell) pack() {
 	}
 	c.gutters = make([]track, len(c.rows)+1)
 	c.size()
+}
+
+func order(c *cell) int {
+	if c.plain {
+		return 1
+	}
+	return 0
 }
 
 // size computes how large a box is, from what is in it.

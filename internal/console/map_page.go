@@ -190,7 +190,11 @@ func (c *Console) mapForm(choice mapChoice, o mapOptions, d *mapData) g.Node {
 			h.Aria("label", "Remove: "+shorten(text, 80)), h.Href(choice.address("/map", away)), g.Text("×"))))
 	}
 	if choice.within != "" {
-		chip("in "+choice.within+" "+number(choice.withinID), func(m *mapChoice) { m.within = "" })
+		name := number(choice.withinID)
+		if r := d.by[choice.within][choice.withinID]; r != nil && r.label != "" {
+			name = r.label
+		}
+		chip("in "+choice.within+" "+name, func(m *mapChoice) { m.within = "" })
 	}
 	if choice.account != "" {
 		chip("account "+choice.account, func(m *mapChoice) { m.account = "" })

@@ -293,8 +293,6 @@ func testBrowser(b *browser, w *harness.World) {
 	if b.eval(`document.querySelectorAll("svg a.node").length > 1`) != "true" {
 		b.Error("the map of the VPC does not show its subnet")
 	}
-	b.open("/map")
-	b.shoot("map-light", 1440, false)
 	everyPage(b, w)
 	b.click("button.quiet")
 	b.says("Sign in as a role")

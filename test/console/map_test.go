@@ -34,6 +34,7 @@ func TestMap(t *testing.T) {
 	t.Run("choices", func(t *testing.T) { v.T = t; testChoices(v, w) })
 	t.Run("alone", func(t *testing.T) { v.T = t; testAlone(v) })
 	t.Run("policies", func(t *testing.T) { testMapPolicies(t, w, base) })
+	t.Run("states", func(t *testing.T) { v.T = t; testMapStates(v, w) })
 	t.Run("browser", func(t *testing.T) { testMapBrowser(newBrowser(t, newChromium(t), base), w) })
 	t.Run("three thousand", func(t *testing.T) { v.T = t; testManyOnMap(v, w) })
 }
@@ -294,6 +295,27 @@ func testMapPolicies(t *testing.T, w *harness.World, base string) {
 	}
 }
 
+// testMapStates: a configuration has its records, and what is staged is marked, also in a fold.
+func testMapStates(v *visitor, w *harness.World) {
+	w.PSQL(`CALL iasql_declare('mapped')`, `INSERT INTO queue (name) VALUES ('declared')`, `CALL iasql_declared()`)
+	w.PSQL(`SELECT iasql_wait_for_all(120)`)
+	page := v.get("/map?configuration=mapped")
+	if !strings.Contains(page, ">declared<") || strings.Contains(page, ">first<") || !strings.Contains(page, `<option value="mapped" selected>`) {
+		v.Errorf("the map of a configuration: %s", page)
+	}
+	w.PSQL(`CALL iasql_begin('on the map')`, `UPDATE queue SET visibility_timeout = 77 WHERE name = 'first'`)
+	shapes := shapesOf(v, v.get("/map"))
+	if staged := called(v, shapes, "queue first"); !strings.Contains(staged.class, "staged") || !strings.Contains(staged.text, "✎ staged") ||
+		!strings.Contains(staged.title, "staged in a batch") {
+		v.Errorf("what is staged: %+v", staged)
+	}
+	w.PSQL(`CALL iasql_join('on the map')`, `CALL iasql_rollback()`)
+	silently(w, `INSERT INTO iasql_conflicts (table_name, record_id, column_name, audit_id) SELECT 'queue', id, 'visibility_timeout', 1 FROM queue WHERE name = 'first'`)
+	if drift := called(v, shapesOf(v, v.get("/map")), "queue first"); !strings.Contains(drift.class, "bad") || !strings.Contains(drift.text, "▲ drift") {
+		v.Errorf("what was changed on both sides: %+v", drift)
+	}
+}
+
 func testMapBrowser(b *browser, w *harness.World) {
 	b.signIn(w.UserURL)
 	b.open("/map")
@@ -320,6 +342,8 @@ func testMapBrowser(b *browser, w *harness.World) {
 	b.size(1440, false)
 	b.accessible("/map")
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE vpc_id = 'vpc-5a0b'`)
+	b.open("/map?in=vpc." + vpc)
+	b.shoot("map-light", 1440, false)
 	b.open("/map/vpc/" + vpc + "?deletes")
 	b.accessible("/map?deletes")
 	if *every != "" {
@@ -334,12 +358,12 @@ func testMapBrowser(b *browser, w *harness.World) {
 func testManyOnMap(v *visitor, w *harness.World) {
 	silently(w, `INSERT INTO queue (account, region, name) SELECT account, region, 'big-' || n FROM `+scope+`, generate_series(1, 300) n`)
 	page := v.get("/map")
-	fold := called(v, shapesOf(v, page), "302 queue")
+	fold := called(v, shapesOf(v, page), "303 queue")
 	if !strings.Contains(fold.class, "fold") || strings.Contains(page, "big-17") {
 		v.Errorf("queues are not folded: %+v", fold)
 	}
 	opened := v.get(fold.href)
-	if more := called(v, shapesOf(v, opened), "102 more"); !strings.Contains(opened, ">big-17<") ||
+	if more := called(v, shapesOf(v, opened), "103 more"); !strings.Contains(opened, ">big-17<") ||
 		more.href != "/records/queue" {
 		v.Errorf("an opened fold: %+v", more)
 	}
