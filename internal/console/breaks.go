@@ -72,7 +72,6 @@ type breakage struct {
 	by     recordKey // what it refers to
 	tie    *tie
 	effect effect
-	name   string
 }
 
 func (k *tie) effect(part bool) effect {

@@ -43,6 +43,8 @@ func loadTies(ctx context.Context, tx pgx.Tx) ([]tie, error) {
 		CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), '\000') AS args) a
 		JOIN pg_class d ON d.relname = a.args[1] AND d.relnamespace = 'public'::regnamespace
 		JOIN pg_attribute x ON x.attrelid = d.oid AND x.attname = a.args[2] AND has_column_privilege(d.oid, x.attnum, 'SELECT')
+		JOIN pg_attribute y ON y.attrelid = d.oid AND y.attname = 'id' AND has_column_privilege(d.oid, y.attnum, 'SELECT')
+		JOIN pg_attribute z ON z.attrelid = c.oid AND z.attname = 'id' AND has_column_privilege(c.oid, z.attnum, 'SELECT')
 		UNION ALL
 		SELECT a.args[1], a.args[3], c.relname, a.args[2], CASE WHEN m.contents ? a.args[3] THEN 'contents' ELSE 'part' END
 		FROM pg_trigger g
@@ -50,6 +52,8 @@ func loadTies(ctx context.Context, tx pgx.Tx) ([]tie, error) {
 		JOIN pg_class c ON c.oid = g.tgrelid AND c.relnamespace = 'public'::regnamespace
 		CROSS JOIN LATERAL (SELECT string_to_array(encode(g.tgargs, 'escape'), '\000') AS args) a
 		JOIN iasql_internal.managed_table m ON m.name = a.args[1]
+		LEFT JOIN pg_attribute y ON y.attrelid = to_regclass(format('public.%I', a.args[1])) AND y.attname = a.args[2]
+		WHERE a.args[2] = '' OR has_column_privilege(y.attrelid, y.attnum, 'SELECT')
 		ORDER BY 1, 2`)
 	if err != nil {
 		return nil, err
@@ -84,6 +88,7 @@ type mapTable struct {
 	ties            []tie
 	keys            []reference // by what others refer to its records, unless that is the id
 	more            bool        // there are more records than were read
+	big             bool        // not all records are looked at for a tag
 }
 
 func (t *mapTable) has(column string) bool { return slices.Contains(t.columns, column) }
@@ -132,13 +137,13 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 		)
 		SELECT m.name, array_agg(a.attname::text ORDER BY a.attnum), coalesce(array_agg(a.attname::text) FILTER (WHERE a.attnotnull OR a.attname = ANY (m.required)), '{}'),
 			CASE WHEN cardinality(m.names) > 0 THEN m.names ELSE ARRAY(SELECT k FROM unnest(m.natural_key) k WHERE k ~ '(^|_)name$') END, m.identity, m.assigned,
-			bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), NOT m.can_insert AND NOT m.can_delete
+			bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), NOT m.can_insert AND NOT m.can_delete, max(c.reltuples) > $1
 		FROM iasql_internal.managed_table m
 		JOIN public.iasql_tables t ON t."table" = m.name
 		JOIN pg_class c ON c.relname = m.name AND c.relnamespace = 'public'::regnamespace
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 		WHERE NOT m.settings AND c.oid NOT IN (SELECT p.of FROM places p)
-		GROUP BY m.name ORDER BY m.name`)
+		GROUP BY m.name ORDER BY m.name`, lookedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,7 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
 		t := &mapTable{}
 		var computed []string
-		err := row.Scan(&t.name, &t.columns, &t.notNull, &t.names, &t.identity, &computed, &t.tagged, &t.catalogue)
+		err := row.Scan(&t.name, &t.columns, &t.notNull, &t.names, &t.identity, &computed, &t.tagged, &t.catalogue, &t.big)
 		if t.has(modules.ColumnID) && !quiet[t.name] {
 			d.tables, d.of[t.name], assigned[t.name] = append(d.tables, t), t, computed
 		}
@@ -314,6 +319,14 @@ func (c *Console) selectRecords(i int, t *mapTable, d *mapData, choice mapChoice
 	}
 	if len(chosen) > 1 {
 		order = "(" + strings.Join(chosen, " AND ") + ") DESC, t.id"
+		if t.big {
+			first := fmt.Sprintf("t.id <= (SELECT max(x.id) FROM (SELECT y.id FROM %s y ORDER BY y.id LIMIT %d) x)",
+				table(t.name), lookedAt)
+			if choice.configuration != "" {
+				first = "(" + first + " OR " + chosen[1] + ")"
+			}
+			where = append(where, first)
+		}
 	}
 	if inside := d.inside(t, choice); inside != "" {
 		where = append(where, inside)

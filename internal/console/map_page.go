@@ -99,13 +99,14 @@ func (c *Console) resourceMap(v *visit) {
 		if choice.address("/map", nil) != "/map" {
 			text, sample = "Nothing matches that you may see.", nil
 		}
-		v.page("Map", lead, chooser, h.Div(h.Class("card"), empty(text, sample...)))
+		v.page("Map", lead, chooser, h.Div(h.Class("card"), empty(text, sample...),
+			h.P(h.Class("row small"), g.Group((&drawing{}).notes(d, choice)))))
 		return
 	}
 	drawn := build(records, choice, d.containers)
 	v.page("Map", lead, chooser,
 		h.Div(h.Class("card"),
-			h.P(h.Class("row small"), h.Span(g.Text(plural(drawn.records, "record", "records"))), g.Group(drawn.notes(d)),
+			h.P(h.Class("row small"), h.Span(g.Text(plural(drawn.records, "record", "records"))), g.Group(drawn.notes(d, choice)),
 				h.A(h.Href(choice.address("/map.svg", nil)), g.Attr("download", "map.svg"), g.Text("Download as SVG"))),
 			h.Div(h.Class("graph map"), h.ID("map"), g.Attr("tabindex", "0"), h.Role("region"), h.Aria("label",
 				"Map: scroll it, or zoom by + and -"),
@@ -114,7 +115,7 @@ func (c *Console) resourceMap(v *visit) {
 }
 
 // notes say what is marked on the map, and what is left out.
-func (d *drawing) notes(data *mapData) (notes []g.Node) {
+func (d *drawing) notes(data *mapData, choice mapChoice) (notes []g.Node) {
 	classes := map[string]string{"failed": "bad", "drift": "bad", "waiting": "busy", "staged in a batch": "mode"}
 	for _, words := range []string{"failed", "drift", "waiting", "staged in a batch"} {
 		if n := d.worst[words]; n > 0 {
@@ -129,7 +130,9 @@ func (d *drawing) notes(data *mapData) (notes []g.Node) {
 		muted("Only the first " + strconv.Itoa(mostWires) + " lines are drawn.")
 	}
 	for _, t := range data.tables {
-		if t.more {
+		if t.big && (choice.tag != "" && t.tagged || choice.configuration != "") {
+			muted("Of " + t.name + " only the first " + grouped(lookedAt) + " records are looked at.")
+		} else if t.more {
 			muted("Of " + t.name + " only " + strconv.Itoa(mostOfTable) + " records are read: narrow the map.")
 		}
 	}

@@ -294,6 +294,19 @@ func testMapPolicies(t *testing.T, w *harness.World, base string) {
 			t.Errorf("%s does not show what is his", path)
 		}
 	}
+	// Who may read some columns alone sees what he may, and no error.
+	some := w.Login("columns", "iasql_reader")
+	w.Admin(`REVOKE SELECT ON subnet, route_table FROM iasql_reader`, `GRANT SELECT (id, cidr_block) ON subnet TO iasql_reader`)
+	defer w.Admin(`GRANT SELECT ON subnet, route_table TO iasql_reader`)
+	c := newVisitor(t, base)
+	if status := c.signIn(some); status != http.StatusSeeOther {
+		t.Fatalf("signing in: %d", status)
+	}
+	for _, path := range []string{"/map", "/map/vpc/" + w.PSQL(`SELECT id FROM vpc WHERE vpc_id = 'vpc-5a0b'`) + "?deletes"} {
+		if page := c.get(path); strings.Contains(page, "shop-1") || strings.Contains(page, "subnet-1<") {
+			t.Errorf("%s shows what columns say that are hidden", path)
+		}
+	}
 }
 
 // testMapStates: a configuration has its records, and what is staged is marked, also in a fold.
