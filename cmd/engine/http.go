@@ -181,7 +181,8 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	}
 	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
 		Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
-		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files, Made: made}
+		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files, Made: made,
+		Places: aws.Places}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
 	}

@@ -169,7 +169,8 @@ func find(columns []*columnInfo, name string) *columnInfo {
 type reference struct {
 	from, column, to string
 	columns, keys    []string
-	fast             bool // an index finds those that refer
+	fast             bool   // an index finds those that refer
+	deletes          string // what a deletion does to those that refer: pg_constraint.confdeltype
 }
 
 // same is the condition that a row f refers to a row t.
@@ -185,7 +186,8 @@ func loadReferences(ctx context.Context, tx pgx.Tx) ([]reference, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT c.relname, p.columns[cardinality(p.columns)], d.relname, p.columns, p.keys,
 			EXISTS (SELECT FROM pg_index i CROSS JOIN generate_series(0, cardinality(k.conkey) - 1) n
-					WHERE i.indrelid = k.conrelid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = ANY (k.conkey) AND i.indkey[n] = p.last)
+					WHERE i.indrelid = k.conrelid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = ANY (k.conkey) AND i.indkey[n] = p.last),
+			k.confdeltype::text
 		FROM pg_constraint k
 		JOIN pg_class c ON c.oid = k.conrelid AND c.relnamespace = 'public'::regnamespace
 		JOIN pg_class d ON d.oid = k.confrelid AND d.relnamespace = 'public'::regnamespace
@@ -208,7 +210,7 @@ func loadReferences(ctx context.Context, tx pgx.Tx) ([]reference, error) {
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (reference, error) {
 		var r reference
-		return r, row.Scan(&r.from, &r.column, &r.to, &r.columns, &r.keys, &r.fast)
+		return r, row.Scan(&r.from, &r.column, &r.to, &r.columns, &r.keys, &r.fast, &r.deletes)
 	})
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	// Made are the columns that say, table by table, which records the cloud has made by
 	// itself: a list hides them.
 	Made map[string]string
+	// Places say what lies in what on the map; the zero value knows accounts and regions alone.
+	Places modules.Places
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int
@@ -120,6 +122,7 @@ func (c *Console) routes() http.Handler {
 	mux.Handle("GET /batches", c.signedIn(c.batches))
 	mux.Handle("GET /batches/{batch}", c.signedIn(c.batch))
 	mux.Handle("GET /map", c.signedIn(c.wholeMap))
+	mux.Handle("GET /map.svg", c.signedIn(c.mapDownload))
 	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))
 	mux.Handle("GET /activity", c.signedIn(c.activity))
 	mux.Handle("GET /changes", c.signedIn(c.changedSince))

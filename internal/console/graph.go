@@ -176,16 +176,17 @@ func (gr *graph) describe(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// recordNames returns what people call records: the tag Name, else the identity.
+// recordNames returns what people call records: the tag Name, a column that names them, else the identity.
 func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int64]string, error) {
 	var tags bool
-	var identity *string
+	var name, identity *string
 	err := tx.QueryRow(ctx, `
-		SELECT coalesce(bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), false), min(a.attname) FILTER (WHERE a.attname = ANY (m.identity))
+		SELECT coalesce(bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), false), min(a.attname) FILTER (WHERE a.attname = ANY (m.names) OR a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$'),
+			min(a.attname) FILTER (WHERE a.attname = ANY (m.identity))
 		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relnamespace = 'public'::regnamespace
 		JOIN iasql_internal.managed_table m ON m.name = c.relname
 		WHERE c.relname = $1 AND a.attnum > 0 AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`,
-		t).Scan(&tags, &identity)
+		t).Scan(&tags, &name, &identity)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +194,10 @@ func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int
 	if tags {
 		parts = append(parts, "nullif(t.tags ->> 'Name', '')")
 	}
-	if identity != nil {
-		parts = append(parts, "t."+ident(*identity)+"::text")
+	for _, column := range []*string{name, identity} {
+		if column != nil {
+			parts = append(parts, "t."+ident(*column)+"::text")
+		}
 	}
 	names := map[int64]string{}
 	if len(parts) == 0 {
@@ -206,9 +209,9 @@ func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int
 		return nil, err
 	}
 	var id int64
-	var name string
-	_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
-		names[id] = name
+	var called string
+	_, err = pgx.ForEachRow(rows, []any{&id, &called}, func() error {
+		names[id] = called
 		return nil
 	})
 	return names, err

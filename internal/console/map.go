@@ -11,10 +11,19 @@ import (
 	h "maragu.dev/gomponents/html"
 )
 
-// wholeMap draws the tables: what refers to what, how many records each has, and
+// wholeMap is the map of resources, or that of tables if the address asks for it.
+func (c *Console) wholeMap(v *visit) {
+	if form := v.r.URL.Query(); form.Has("tables") || form.Get("module") != "" {
+		c.tablesMap(v)
+		return
+	}
+	c.resourceMap(v)
+}
+
+// tablesMap draws the tables: what refers to what, how many records each has, and
 // where something is wrong. Of one module it draws all tables, and those that they
 // refer to.
-func (c *Console) wholeMap(v *visit) {
+func (c *Console) tablesMap(v *visit) {
 	var gr graph
 	module := v.r.FormValue("module")
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
@@ -41,11 +50,11 @@ func (c *Console) wholeMap(v *visit) {
 	lead := "What hangs on what: a table stands to the right of those that it refers to. Open a record to see what " +
 		"hangs on it."
 	if len(gr.nodes) == 0 {
-		v.page("Map", lead, h.Div(h.Class("card"), empty("There are no records yet.", v.installs())))
+		v.page("Map of tables", lead, h.Div(h.Class("card"), empty("There are no records yet.", v.installs())))
 		return
 	}
-	v.page("Map", lead, g.If(module != "",
-		h.P(h.A(h.Class("chip"), h.Href("/map"), g.Text("module "+shorten(module, 60)+" ✕")))),
+	v.page("Map of tables", lead, h.P(h.A(h.Href("/map"), g.Text("Map of resources"))), g.If(module != "",
+		h.P(h.A(h.Class("chip"), h.Href("/map?tables"), g.Text("module "+shorten(module, 60)+" ✕")))),
 		h.Div(h.Class("card"), gr.draw()), legend())
 }
 
@@ -124,6 +133,8 @@ func (c *Console) recordMap(v *visit) {
 	}
 	name := v.r.PathValue("table")
 	var gr graph
+	var of *tableInfo
+	deletes := v.r.URL.Query().Has("deletes")
 	err = v.session.read(v.ctx(), func(tx pgx.Tx) error {
 		t, err := findTable(v.ctx(), tx, name)
 		if err != nil {
@@ -137,6 +148,9 @@ func (c *Console) recordMap(v *visit) {
 		if !there {
 			return errNotThere("There is no record " + number(id) + " of " + t.name + ", or you may not see it.")
 		}
+		if of = t; deletes {
+			return nil
+		}
 		references, err := loadReferences(v.ctx(), tx)
 		if err != nil {
 			return err
@@ -148,9 +162,14 @@ func (c *Console) recordMap(v *visit) {
 		v.failed(err)
 		return
 	}
+	if deletes {
+		c.brokenMap(v, of, id)
+		return
+	}
 	v.live = true
 	v.page("Map of "+name+" "+number(id),
 		"On the left what it refers to, on the right what refers to it, two steps far.",
-		h.P(recordLink(name, id), g.Text(" · "), h.A(h.Href("/map"), g.Text("all tables"))),
+		h.P(recordLink(name, id), g.Text(" · "), h.A(h.Href(deletesPath(name, id)), g.Text("what breaks if you delete it")),
+			g.Text(" · "), h.A(h.Href("/map?tables"), g.Text("all tables"))),
 		h.Div(h.Class("card"), gr.draw()), legend())
 }

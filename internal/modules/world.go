@@ -24,6 +24,19 @@ type Examples struct {
 	WatchEvents string // the statement that has the world's events read; "" if it tells of nothing
 }
 
+// Places says how a world's objects lie in each other, for whoever draws them. What lies in which is
+// said by the references of their records.
+type Places struct {
+	// Containers are the tables of what contains others, from the outside in: networks, and then
+	// their parts. A record lies in the innermost one that it refers to, or in what encloses those that
+	// it refers to.
+	Containers []string
+	// Through are the tables of groups of containers: what refers to a group lies where the group does.
+	Through []string
+	// Called is what people call the outermost containers: "Network".
+	Called string
+}
+
 // Accounts returns the table of a provider's accounts, and the module that has it; nil if
 // there is none.
 func (r *Registry) Accounts(provider string) (*Module, *Table) {

@@ -112,7 +112,7 @@ func testAccessible(b *browser, w *harness.World) {
 	defer undo()
 	for _, path := range pages {
 		known := slices.ContainsFunc(all, func(p shownPage) bool { return p.path == path })
-		if data := path == "/sql/names" || path == "/events" || strings.HasPrefix(path, "/pick/"); !known && !data {
+		if data := path == "/map.svg" || path == "/sql/names" || path == "/events" || strings.HasPrefix(path, "/pick/"); !known && !data {
 			all = append(all, shownPage{path: path})
 		}
 	}

@@ -138,7 +138,7 @@ func (v *visitor) signIn(database string) int {
 }
 
 var pages = []string{"/", "/records", "/records/queue", "/records/queue/1", "/batches", "/batches/1",
-	"/batches/pending", "/map", "/map/queue/1", "/activity", "/activity?show=changes",
+	"/batches/pending", "/map", "/map?tables", "/map.svg", "/map/queue/1", "/map/queue/1?deletes", "/activity", "/activity?show=changes",
 	"/activity?show=drift", "/activity?show=cycles", "/activity?show=pending", "/activity?show=failed",
 	"/activity?show=conflicts", "/changes", "/changes?hours=168&table=queue&by=user&account=default&kind=edit",
 	"/changes?between=1", "/sql", "/sql/names", "/sql?ask=expiring", "/modules", "/as-of?table=queue",
@@ -284,7 +284,7 @@ func testBrowser(b *browser, w *harness.World) {
 
 	testRecord(b, w)
 	testBatch(b, w)
-	for path, text := range map[string]string{"/map": "What hangs on what", "/activity": "SQS.CreateQueue",
+	for path, text := range map[string]string{"/map": "What lies in what", "/map?tables": "What hangs on what", "/activity": "SQS.CreateQueue",
 		"/modules": "aws_sqs", "/as-of?table=queue": "created", "/changes": "insert", "/activity?show=cycles": "full"} {
 		b.open(path)
 		b.says(text)
@@ -293,7 +293,6 @@ func testBrowser(b *browser, w *harness.World) {
 	if b.eval(`document.querySelectorAll("svg a.node").length > 1`) != "true" {
 		b.Error("the map of the VPC does not show its subnet")
 	}
-	b.shoot("map-light", 1440, false)
 	everyPage(b, w)
 	b.click("button.quiet")
 	b.says("Sign in as a role")

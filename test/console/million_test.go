@@ -64,9 +64,10 @@ func TestMillion(t *testing.T) {
 		"/records/queue?c=visibility_timeout&o=gt&v=42990", "/records/queue?sort=visibility_timeout",
 		"/records/queue?sort=name", "/records/queue?state=unsettled", "/records/queue/" + id, "/records/queue/new",
 		"/records/queue/" + id + "/edit", "/records/queue/" + id + "/duplicate", "/records/subnet/new",
-		"/records/subnet/" + subnet + "/edit", "/records/vpc/" + vpc, "/pick/subnet/vpc_id?v.vpc_id=sho", "/map",
+		"/records/subnet/" + subnet + "/edit", "/records/vpc/" + vpc, "/pick/subnet/vpc_id?v.vpc_id=sho", "/map", "/map?tables",
+		"/map?tag=team", "/map?tag=Name%3Dbox+777", "/map?in=vpc." + vpc, "/map/queue/" + id + "?deletes", "/map/vpc/" + vpc + "?deletes",
 		"/map/queue/" + id, "/map/vpc/" + vpc, "/map/subnet/" + subnet,
-		"/batches", "/batches/1", "/search?q=big", "/search?q=big-777777", "/search?q=ig-7777", "/search?q=team7", "/search?q=10.0",
+		"/batches", "/batches/1", "/batches/1?preview=1", "/search?q=big", "/search?q=big-777777", "/search?q=ig-7777", "/search?q=team7", "/search?q=10.0",
 		"/activity", "/activity?show=changes", "/activity?show=failed", "/activity?show=drift", "/activity?show=pending", "/activity?show=conflicts",
 		"/activity?show=cycles", "/changes", "/changes?hours=168", "/changes?hours=168&table=queue&by=user1", "/changes?hours=720&kind=drift",
 		"/changes?between=1&hours=24", "/sql", "/sql/names", "/modules", "/as-of?table=queue"} {

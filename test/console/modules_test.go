@@ -44,6 +44,7 @@ func TestEveryModule(t *testing.T) {
 		forms := []string{"/records/" + name + "/new"}
 		if id := w.PSQL(`SELECT min(id) FROM ` + name); id != "" {
 			timed("/records/" + name + "/" + id)
+			timed("/map/" + name + "/" + id + "?deletes")
 			forms = append(forms, "/records/"+name+"/"+id+"/edit", "/records/"+name+"/"+id+"/duplicate")
 		}
 		for _, path := range forms {
@@ -69,8 +70,22 @@ func TestEveryModule(t *testing.T) {
 	if _, page, _ := v.send(http.MethodPost, listed, form); !strings.Contains(page, html.EscapeString(`'{"`+subnets[1]+`","`+subnets[0]+`"}'`)) {
 		t.Errorf("a list of subnets in %s becomes\n%s", list[0], said(page))
 	}
-	for _, path := range []string{"/", "/records", "/modules", "/map", "/activity"} {
+	for _, path := range []string{"/", "/records", "/modules", "/map", "/map?tables", "/map.svg", "/map?tag=Name",
+		"/map?in=subnet." + subnets[0], "/activity"} {
 		timed(path)
+	}
+	// What lists subnets lies in their VPC, and what refers to such a group lies where that does.
+	silently(w, `INSERT INTO db_subnet_group (account, region, name, description, subnets, subnets_records) SELECT account, region, 'both', 'both', '{a,b}', ARRAY[`+subnets[0]+`, `+subnets[1]+`]
+			FROM subnet WHERE id = `+subnets[0],
+		`INSERT INTO rds (account, region, db_instance_identifier, db_subnet_group_id, engine, db_instance_class) SELECT account, region, 'shop-db', id, 'postgres', 'db.t3.micro'
+			FROM db_subnet_group WHERE name = 'both'`)
+	shapes := shapesOf(v, timed("/map"))
+	group, database := called(v, shapes, "db_subnet_group both"), called(v, shapes, "rds shop-db")
+	if vpc := called(v, shapes, "vpc "); !group.in(vpc) || !database.in(vpc) {
+		t.Errorf("a group of subnets and its database are not in the VPC: %+v %+v %+v", group, database, vpc)
+	}
+	if page := timed("/map/subnet/" + subnets[0] + "?deletes"); !strings.Contains(page, "which refuses the deletion") || !strings.Contains(page, "shop-db") {
+		t.Errorf("what a deletion of a subnet breaks has no group of subnets, or not its database")
 	}
 	page := v.get("/modules")
 	for _, says := range []string{`id="iam_policy"`, "AWS::IAM::ManagedPolicy", "a customer managed policy", "iasql_install(&#39;iam_policy&#39;)"} {
