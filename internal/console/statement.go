@@ -69,6 +69,12 @@ func literal(value any) string {
 			parts[i] = literal(v)
 		}
 		return "ARRAY[" + strings.Join(parts, ", ") + "]"
+	case []int64:
+		parts := make([]string, len(value))
+		for i, v := range value {
+			parts[i] = number(v)
+		}
+		return "ARRAY[" + strings.Join(parts, ", ") + "]"
 	}
 	return fmt.Sprint(value)
 }
