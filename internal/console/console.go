@@ -56,6 +56,7 @@ type Console struct {
 	attempts *attempts
 	visitors *limiters
 	events   *hub
+	presence *presence
 	handler  http.Handler
 	// questions are those that can be asked on the page of SQL.
 	questions []question
@@ -75,7 +76,7 @@ func New(ctx context.Context, options Options) (*Console, error) {
 	if c.log == nil {
 		c.log = slog.Default()
 	}
-	c.sessions = newSessions()
+	c.sessions, c.presence = newSessions(), newPresence()
 	c.events = newHub(base.Copy(), c.log)
 	go c.events.run(ctx)
 	go c.sessions.sweep(ctx)
@@ -119,6 +120,7 @@ func (c *Console) routes() http.Handler {
 	c.editRoutes(mux)
 	mux.Handle("GET /batches", c.signedIn(c.batches))
 	mux.Handle("GET /batches/{batch}", c.signedIn(c.batch))
+	mux.Handle("POST /batches/{batch}/comments", c.signedIn(c.comment))
 	mux.Handle("GET /map", c.signedIn(c.wholeMap))
 	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))
 	mux.Handle("GET /activity", c.signedIn(c.activity))
