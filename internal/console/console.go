@@ -42,6 +42,9 @@ type Options struct {
 	// Made are the columns that say, table by table, which records the cloud has made by
 	// itself: a list hides them.
 	Made map[string]string
+	// Elsewhere returns the address of the cloud's own page of a record, by its table and its
+	// columns as text, or ""; nil knows none.
+	Elsewhere func(table string, columns map[string]string) string
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int

@@ -24,7 +24,7 @@ func TestReviewing(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *editor)
-	}{{"changes", testPlanByKey}, {"comments", testComments}, {"approvals", testApprovals}, {"overview", testNeeds}} {
+	}{{"elsewhere", testElsewhere}, {"changes", testPlanByKey}, {"comments", testComments}, {"approvals", testApprovals}, {"overview", testNeeds}} {
 		t.Run(c.name, func(t *testing.T) {
 			world := *w
 			world.T = t
@@ -46,6 +46,15 @@ func staged(t *testing.T, w *harness.World, database, name string, statements ..
 	run(append([]string{"CALL iasql_begin('" + name + "')"}, statements...)...)
 	return "/batches/" + w.PSQL(`SELECT id FROM iasql_batches WHERE phase = 'open' AND name = '`+name+`'`),
 		func() { t.Helper(); run("CALL iasql_join('"+name+"')", "CALL iasql_rollback()") }
+}
+
+// A record's page leads to the cloud's own, in a tab of its own.
+func testElsewhere(t *testing.T, e *editor) {
+	vpc, region := e.w.PSQL(`SELECT id || ' ' || vpc_id FROM vpc WHERE cidr_block = '10.9.0.0/16'`), "us-east-1"
+	id, object, _ := strings.Cut(vpc, " ")
+	shows(t, "a VPC", e.get("/records/vpc/"+id), `href="https://console.aws.amazon.com/vpcconsole/home?region=`+region+`#VpcDetails:VpcId=`+object+
+		`" target="_blank" rel="noopener noreferrer"`)
+	shows(t, "a rule", e.get("/records/security_group_rule/"+e.w.PSQL(`SELECT min(id) FROM security_group_rule`)), "–", "own console")
 }
 
 // Tags and documents show what changes in them; a rule is called by what it says.
