@@ -88,7 +88,7 @@ func (v *visit) beside(b *batchInfo, d besideData, hash string) g.Node {
 	}
 	return g.Group([]g.Node{
 		h.Div(h.ID("beside"), g.Attr("data-batch", number(b.id)), g.Attr("hx-get", b.path()), g.Attr("hx-trigger", "beside from:body delay:300ms"),
-			g.Attr("hx-select", "#beside"), g.Attr("hx-swap", "outerHTML"),
+			g.Attr("hx-select", "#beside"), g.Attr("hx-target", "this"), g.Attr("hx-swap", "outerHTML"),
 			h.Div(h.Class("card"), g.Group(here), h.P(h.Class("muted small"), g.Text("Link to share: "), h.A(h.Href(share), g.Text(share)))),
 			v.approvalCard(b, d, hash), v.commentList(d)),
 		g.Iff(d.mayComment, func() g.Node {
@@ -108,7 +108,7 @@ func (v *visit) approvalCard(b *batchInfo, d besideData, hash string) g.Node {
 	}
 	n := int64(0)
 	items := g.Map(d.approvals, func(a approvalInfo) g.Node {
-		mark := h.Span(h.Class("state mode"), g.Text("plan "+shorten(a.hash, 8)))
+		mark := h.Span(h.Class("state mode"), g.Text("approved"))
 		switch {
 		case !a.stands:
 			mark = h.Span(h.Class("state bad"), g.Text("does not count any more"))
