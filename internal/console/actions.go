@@ -84,8 +84,15 @@ func retryAll(records []string) (action, error) {
 // dry the guard says what it would let through.
 func confirmGuard(what, of string, dry bool) action {
 	a := action{name: "confirm", text: "Confirm", danger: true}
-	if dry {
+	switch {
+	case dry:
 		a = action{name: "dry confirm", text: "See what it would come to"}
+	case what == "vanished":
+		a.why = "Says that they are gone: their records go, too."
+	case what == "identity":
+		a.why = "Says that this is the account that is meant: its records are compared with what is there."
+	case what == "restored":
+		a.why = "Says that what is pending is meant: it is carried out."
 	}
 	var about *string
 	if of != "" {

@@ -142,7 +142,7 @@ func (v *visit) commentList(d besideData) g.Node {
 					return h.Form(h.Method("post"), h.Action(v.r.URL.Path+"/comments"), h.Class("inline danger"),
 						h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
 						h.Input(h.Type("hidden"), h.Name("delete"), h.Value(number(c.id))),
-						h.Button(h.Class("quiet"), h.Type("submit"), g.Attr("aria-label", "Delete your comment "+number(c.id)), g.Text("Delete")))
+						h.Button(h.Type("submit"), g.Attr("aria-label", "Delete your comment "+number(c.id)), g.Text("Delete")))
 				})), h.P(h.Class("said"), g.Text(c.text)))
 		})))
 }

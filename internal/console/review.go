@@ -154,7 +154,7 @@ func (v *visit) review(b *batchInfo, title, lead string, join int64, d besideDat
 			hash = kept.hash
 		}
 		v.page(title, lead, h.Div(h.ID("plan"), g.Attr("hx-get", address), g.Attr("hx-trigger", "load"),
-			g.Attr("hx-select", "#plan"), g.Attr("hx-swap", "outerHTML"),
+			g.Attr("hx-select", "#plan"), g.If(b != nil, g.Attr("hx-select-oob", "#beside")), g.Attr("hx-swap", "outerHTML"),
 			h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")),
 				g.Text(" The engine compares the database with the cloud…")),
 			g.El("noscript", h.P(h.A(h.Href(address), g.Text("Make the preview")))), stagedCard(staged)), beside(hash))

@@ -239,6 +239,7 @@ func testReviewBrowser(b *browser, w *harness.World) {
 	b.signIn(w.UserURL)
 	b.open(path)
 	b.says("Decide")
+	b.says("0 of 1 approval of this plan")
 	b.until(`document.querySelector("#listening").textContent === "live"`)
 	b.do("begin to type", chromedp.SendKeys("#comment", "half written", chromedp.ByQuery))
 	other := newVisitor(b.T, b.base)
