@@ -155,5 +155,9 @@ GRANT SELECT ON iasql_internal.search_found TO iasql_reader;
 GRANT SELECT ON public.iasql_queries TO iasql_reader;
 GRANT INSERT (name, query, shared, owner), UPDATE (name, query, shared), DELETE ON public.iasql_queries TO iasql_user;
 
+GRANT SELECT ON public.iasql_batch_comments, public.iasql_approvals TO iasql_reader;
+GRANT EXECUTE ON FUNCTION iasql_internal.approvers(bigint) TO iasql_reader;
+GRANT INSERT (batch, comment), DELETE ON public.iasql_batch_comments TO iasql_user;
+
 -- What the console's forms ask.
 GRANT EXECUTE ON FUNCTION iasql_internal.value_rules(text), iasql_internal.lists_in(text) TO iasql_reader;

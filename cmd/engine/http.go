@@ -16,6 +16,7 @@ import (
 
 	"iasql/internal/aws"
 	"iasql/internal/aws/questions"
+	"iasql/internal/aws/weblinks"
 	"iasql/internal/console"
 	"iasql/internal/engine"
 	"iasql/internal/metrics"
@@ -182,7 +183,7 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
 		Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
 		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files, Made: made,
-		Places: aws.Places}
+		Places: aws.Places, Elsewhere: weblinks.Of}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
 	}

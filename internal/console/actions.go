@@ -22,8 +22,14 @@ func actionOf(r *http.Request) (action, error) {
 	switch name := r.PostFormValue("do"); name {
 	case "retry":
 		return retry(table, id), nil
+	case "retry all":
+		return retryAll(r.PostForm["record"])
+	case "confirm", "dry confirm":
+		return confirmGuard(r.PostFormValue("what"), r.PostFormValue("of"), name == "dry confirm"), nil
 	case "sync":
 		return syncNow(table), nil
+	case "sync all":
+		return syncAll(), nil
 	case "resolve database", "resolve cloud":
 		return resolve(id, strings.TrimPrefix(name, "resolve ")), nil
 	case "mode NORMAL", "mode ENFORCE", "mode TRACK", "mode PAUSE":
@@ -50,6 +56,55 @@ func retry(table string, id int64) action {
 	return action{name: "retry", text: "Try again now",
 		statement: statement{`SELECT iasql_retry($1::text, $2::bigint)`, []any{table, id}},
 		why:       "Forgets that it failed, and tries at once."}
+}
+
+// retryAll tries records again, each given as its table and its id, in one statement.
+func retryAll(records []string) (action, error) {
+	if len(records) == 0 || len(records) > mostConcerns {
+		return action{}, fmt.Errorf("%d records are named, and a form names 1 to %d", len(records), mostConcerns)
+	}
+	tables, ids := make([]string, len(records)), make([]int64, len(records))
+	for i, r := range records {
+		name, id, _ := strings.Cut(r, " ")
+		n, err := strconv.ParseInt(id, 10, 64)
+		if err != nil {
+			return action{}, fmt.Errorf("%q is no record", shorten(r, 100))
+		}
+		tables[i], ids[i] = name, n
+	}
+	a := action{name: "retry all", text: "Try all of them again now", why: "Forgets that they failed, and tries at once.",
+		statement: statement{`SELECT count(iasql_retry(r.name, r.id)) AS "tried again" FROM unnest($1::text[], $2::bigint[]) r (name, id)`, []any{tables, ids}}}
+	if len(records) == 1 {
+		a.text = "Try again now"
+	}
+	return a, nil
+}
+
+// confirmGuard is a person's word that a guard waits for, about a table or an account; with
+// dry the guard says what it would let through.
+func confirmGuard(what, of string, dry bool) action {
+	a := action{name: "confirm", text: "Confirm", danger: true}
+	switch {
+	case dry:
+		a = action{name: "dry confirm", text: "See what it would come to"}
+	case what == "vanished":
+		a.why = "Says that they are gone: their records go, too."
+	case what == "identity":
+		a.why = "Says that this is the account that is meant: its records are compared with what is there."
+	case what == "restored":
+		a.why = "Says that what is pending is meant: it is carried out."
+	}
+	var about *string
+	if of != "" {
+		about = &of
+	}
+	a.statement = statement{`SELECT iasql_confirm($1::text, $2::text, $3::boolean)`, []any{what, about, dry}}
+	return a
+}
+
+func syncAll() action {
+	return action{name: "sync all", text: "Look at the cloud again now",
+		statement: statement{`SELECT iasql_sync_now(VARIADIC $1::text[])`, []any{[]string{}}}}
 }
 
 func syncNow(table string) action {

@@ -27,7 +27,7 @@ type batchInfo struct {
 	abandoned             bool
 	total, done, retrying *int64 // while it is being committed or undone
 	carriedOut            *int64
-	message               string
+	message, step         string
 }
 
 func (b batchInfo) path() string { return "/batches/" + number(b.id) }
@@ -72,9 +72,13 @@ func (b batchInfo) progress() g.Node {
 	if b.retrying != nil && *b.retrying > 0 {
 		text += ", " + grouped(*b.retrying) + " tried again"
 	}
+	now := "Now: " + b.step + "."
+	if b.step == "" {
+		now = "It waits for a next attempt, or for another cycle of the account."
+	}
 	return h.Div(h.Class("progress"),
 		g.El("progress", g.Attr("max", number(*b.total)), h.Value(number(*b.done)), g.Attr("aria-label", text)),
-		h.Span(g.Text(text)),
+		h.Span(g.Text(text)), h.P(h.Class("muted small"), g.Text(now)),
 		g.If(b.message != "", h.P(h.Class("message muted small"), g.Text(shorten(b.message, 500)))))
 }
 
@@ -92,7 +96,8 @@ func openBatches(batches []batchInfo) []batchInfo {
 func loadBatches(ctx context.Context, tx pgx.Tx) ([]batchInfo, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT b.id, coalesce(b.name, ''), b.owner, coalesce(b.session, ''), b.since, b.records, b.phase, coalesce(b.outcome, ''), coalesce(b.abandoned, false),
-			p.total, p.done, p.retrying, p.carried_out, coalesce(p.message, '')
+			p.total, p.done, p.retrying, p.carried_out, coalesce(p.message, ''),
+			coalesce(p.step || coalesce(': ' || p.step_done || ' of ' || p.step_total, ''), '')
 		FROM public.iasql_batches b LEFT JOIN public.iasql_progress p USING (id) ORDER BY b.phase = 'closed', b.since DESC LIMIT 100`)
 	if err != nil {
 		return nil, err
@@ -100,8 +105,20 @@ func loadBatches(ctx context.Context, tx pgx.Tx) ([]batchInfo, error) {
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (batchInfo, error) {
 		var b batchInfo
 		return b, row.Scan(&b.id, &b.name, &b.owner, &b.sessions, &b.since, &b.records, &b.phase, &b.outcome,
-			&b.abandoned, &b.total, &b.done, &b.retrying, &b.carriedOut, &b.message)
+			&b.abandoned, &b.total, &b.done, &b.retrying, &b.carriedOut, &b.message,
+			&b.step)
 	})
+}
+
+// findBatch returns the batch of a number or a name; nil if there is none that is open or was closed lately.
+func findBatch(ctx context.Context, tx pgx.Tx, key string) (found *batchInfo, err error) {
+	batches, err := loadBatches(ctx, tx)
+	for i, b := range batches { // an open one of that name before one that was closed
+		if number(b.id) == key || b.name == key && (found == nil || b.open() && !found.open()) {
+			found = &batches[i]
+		}
+	}
+	return found, err
 }
 
 // joinBatch has a connection work in a batch.

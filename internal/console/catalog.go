@@ -23,6 +23,7 @@ type tableInfo struct {
 	lastSeen     *time.Time
 	readable     bool // there is a column that the visitor may read
 	restricted   bool // there are rows or columns that he may not
+	settings     bool // it is not read from the cloud
 	estimate     int64
 	records      int64 // at most 1001, or an estimate
 	exact        bool
@@ -47,8 +48,8 @@ func loadTables(ctx context.Context, tx pgx.Tx, count bool) ([]*tableInfo, error
 	rows, err := tx.Query(ctx, `
 		SELECT t."table", t.module, c.oid, t.last_seen,
 			coalesce(has_any_column_privilege(c.oid, 'SELECT'), false),
-			t."table" = ANY ((SELECT iasql_internal.restricted())::text[]), greatest(c.reltuples, 0)::bigint
-		FROM public.iasql_tables t
+			t."table" = ANY ((SELECT iasql_internal.restricted())::text[]), greatest(c.reltuples, 0)::bigint, coalesce(m.settings, false)
+		FROM public.iasql_tables t LEFT JOIN iasql_internal.managed_table m ON m.name = t."table"
 		JOIN pg_class c ON c.relname = t."table" AND c.relnamespace = 'public'::regnamespace
 		ORDER BY t."table"`)
 	if err != nil {
@@ -56,7 +57,8 @@ func loadTables(ctx context.Context, tx pgx.Tx, count bool) ([]*tableInfo, error
 	}
 	tables, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*tableInfo, error) {
 		t := &tableInfo{}
-		return t, row.Scan(&t.name, &t.module, &t.oid, &t.lastSeen, &t.readable, &t.restricted, &t.estimate)
+		return t, row.Scan(&t.name, &t.module, &t.oid, &t.lastSeen, &t.readable, &t.restricted, &t.estimate,
+			&t.settings)
 	})
 	if err != nil || !count {
 		return tables, err

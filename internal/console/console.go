@@ -44,6 +44,9 @@ type Options struct {
 	Made map[string]string
 	// Places say what lies in what on the map; the zero value knows accounts and regions alone.
 	Places modules.Places
+	// Elsewhere returns the address of the cloud's own page of a record, by its table and its
+	// columns as text, or ""; nil knows none.
+	Elsewhere func(table string, columns map[string]string) string
 	// Throttled returns how often the cloud has throttled this engine lately, by
 	// service; nil is not shown.
 	Throttled func() map[string]int
@@ -58,6 +61,7 @@ type Console struct {
 	attempts *attempts
 	visitors *limiters
 	events   *hub
+	presence *presence
 	handler  http.Handler
 	// questions are those that can be asked on the page of SQL.
 	questions []question
@@ -77,7 +81,7 @@ func New(ctx context.Context, options Options) (*Console, error) {
 	if c.log == nil {
 		c.log = slog.Default()
 	}
-	c.sessions = newSessions()
+	c.sessions, c.presence = newSessions(), newPresence()
 	c.events = newHub(base.Copy(), c.log)
 	go c.events.run(ctx)
 	go c.sessions.sweep(ctx)
@@ -121,6 +125,7 @@ func (c *Console) routes() http.Handler {
 	c.editRoutes(mux)
 	mux.Handle("GET /batches", c.signedIn(c.batches))
 	mux.Handle("GET /batches/{batch}", c.signedIn(c.batch))
+	mux.Handle("POST /batches/{batch}/comments", c.signedIn(c.comment))
 	mux.Handle("GET /map", c.signedIn(c.wholeMap))
 	mux.Handle("GET /map.svg", c.signedIn(c.mapDownload))
 	mux.Handle("GET /map/{table}/{id}", c.signedIn(c.recordMap))

@@ -50,6 +50,8 @@ type places struct {
 	stages bool   // he may open a batch
 	chosen string // the number of a batch, "" for a new one
 	given  bool
+	// made is the snapshot that a list was made by: what was written since, the form has not shown.
+	made string
 }
 
 // load reads what the form shows. A record's own values are read for one that there is,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -115,6 +116,12 @@ func (c *Console) stream(v *visit) {
 	}()
 	from, cancel := c.events.subscribe()
 	defer cancel()
+	var others chan struct{} // of a batch that the page is about
+	if batch, err := strconv.ParseInt(v.r.FormValue("batch"), 10, 64); err == nil && batch > 0 {
+		var leave func()
+		others, leave = c.presence.enter(batch, s.role)
+		defer leave()
+	}
 	control := http.NewResponseController(v.w)
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	write := func(text string) bool {
@@ -138,6 +145,10 @@ func (c *Console) stream(v *visit) {
 			return
 		case event := <-from:
 			if !write("data: " + event + "\n\n") {
+				return
+			}
+		case <-others:
+			if !write("event: beside\ndata: others\n\n") {
 				return
 			}
 		case <-beat.C:

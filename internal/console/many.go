@@ -25,6 +25,7 @@ type manyForm struct {
 	text   string // what the tag is to say
 	column *field
 	ticked []option // what the records are called
+	clash  []clashing
 }
 
 var deeds = []struct{ name, text string }{
@@ -50,12 +51,15 @@ func (d *manyForm) read(v *visit) error {
 	if len(d.ids) == 0 {
 		return errStrange("No row is ticked: go back, and tick those that you mean.")
 	}
+	if d.places.made = form.Get("made"); !snapshot.MatchString(d.places.made) {
+		return errStrange("The form does not say when its list was made: load the list anew.")
+	}
 	d.do, d.key, d.text = form.Get("do"), strings.TrimSpace(form.Get("key")), form.Get("text")
 	return nil
 }
 
 // manyNames are what the form has besides the value of a column.
-var manyNames = []string{"csrf", "how", "batch", "row", "do", "key", "text", "column", "sure"}
+var manyNames = []string{"csrf", "how", "batch", "row", "do", "key", "text", "column", "sure", "made"}
 
 // check refuses what the table has no such thing of, or not for the visitor.
 func (d *manyForm) check(form map[string][]string) error {
@@ -136,8 +140,17 @@ func (c *Console) many(v *visit) {
 		v.showMany(&d, http.StatusOK)
 		return
 	}
-	done, err := v.session.carryOut(v.ctx(), change, to, nil)
+	done, err := v.session.carryOut(v.ctx(), change, to, func(tx pgx.Tx) error { return d.compare(v.ctx(), tx) })
 	if err != nil {
+		if errors.Is(err, errClash) {
+			d.said = complaint{text: "Nothing was written: somebody else has changed the same meanwhile. Below is what it is now; " +
+				"press again to write it all the same."}
+			if d.do == "delete" {
+				d.said.text = "Nothing was deleted: somebody else has changed these records meanwhile. Press again to delete them all the same."
+			}
+			v.showMany(&d, http.StatusConflict)
+			return
+		}
 		v.showMany(&d, d.complain(v, change, err))
 		return
 	}
@@ -231,6 +244,7 @@ func (v *visit) showMany(d *manyForm, status int) {
 	}
 	hidden := []g.Node{h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
 		h.Input(h.Type("hidden"), h.Name("do"), h.Value(d.do))}
+	hidden = append(hidden, d.places.madeInput())
 	for _, id := range d.ids {
 		hidden = append(hidden, h.Input(h.Type("hidden"), h.Name("row"), h.Value(number(id))))
 	}
@@ -256,7 +270,7 @@ func (v *visit) showMany(d *manyForm, status int) {
 	if len(d.ids) == 1 {
 		records = "1 record"
 	}
-	v.write(status, text+" on "+records+" of "+d.t.name, "", d.said.draw(), showSQL(d.shown),
+	v.write(status, text+" on "+records+" of "+d.t.name, "", d.said.draw(), drawClash(d.t, d.clash), showSQL(d.shown),
 		h.Form(h.Class("edit"), h.Method("post"), h.Action("/records/"+d.t.name+"/many"), g.Group(hidden),
 			h.Div(h.Class("card"), body), d.places.draw("Save now", true)),
 		section("The records", h.Ul(h.Class("named"), g.Group(list))),
@@ -290,7 +304,7 @@ func (v *visit) manyBar(t *formTable, own places) g.Node {
 		}
 	}
 	return h.Form(h.Class("card many"), h.ID("many"), h.Method("post"), h.Action("/records/"+t.name+"/many"),
-		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
+		h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)), own.madeInput(),
 		h.Div(h.Class("what"), h.Label(h.For("many-do"), g.Text("With the ticked rows")),
 			h.Select(h.ID("many-do"), h.Name("do"), g.Group(options)),
 			g.If(t.tags() != nil, h.Div(h.Class("of-tag"), tagInputs("", "", false))),

@@ -14,6 +14,7 @@ import (
 // concern is a record that is not as it should be.
 type concern struct {
 	table, state, message string
+	code                  string // which guard waits, if one does
 	id                    int64
 	review                bool
 	since                 *time.Time
@@ -24,11 +25,11 @@ type concern struct {
 // not settled. It looks at what is remembered of those alone.
 func loadConcerns(ctx context.Context, tx pgx.Tx, reviewOnly bool, limit int) ([]concern, error) {
 	rows, err := tx.Query(ctx, `
-		SELECT table_name, record_id, state, message, review, since, next_attempt_at FROM (
-			(SELECT s.table_name, s.record_id, s.state, s.message, s.review, s.since, CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END AS next_attempt_at
+		SELECT table_name, record_id, state, message, review, since, next_attempt_at, code FROM (
+			(SELECT s.table_name, s.record_id, s.state, s.message, s.review, s.since, CASE WHEN s.next_attempt_at < 'infinity' THEN s.next_attempt_at END AS next_attempt_at, s.code
 			 FROM iasql_internal.record_state s WHERE s.review OR NOT $1 ORDER BY s.review DESC, s.since LIMIT $2)
 			UNION ALL
-			(SELECT o.table_name, o.record_id, o.state, concat_ws(': ', 'its predecessor ' || o.key, nullif(o.message, '')), o.review, o.since, CASE WHEN o.next_attempt_at < 'infinity' THEN o.next_attempt_at END
+			(SELECT o.table_name, o.record_id, o.state, concat_ws(': ', 'its predecessor ' || o.key, nullif(o.message, '')), o.review, o.since, CASE WHEN o.next_attempt_at < 'infinity' THEN o.next_attempt_at END, ''
 			 FROM iasql_internal.garbage o WHERE o.review OR NOT $1 ORDER BY o.review DESC, o.since LIMIT $2)) c
 		ORDER BY review DESC, since LIMIT $2`, reviewOnly, limit)
 	if err != nil {
@@ -36,7 +37,7 @@ func loadConcerns(ctx context.Context, tx pgx.Tx, reviewOnly bool, limit int) ([
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (concern, error) {
 		var c concern
-		return c, row.Scan(&c.table, &c.id, &c.state, &c.message, &c.review, &c.since, &c.next)
+		return c, row.Scan(&c.table, &c.id, &c.state, &c.message, &c.review, &c.since, &c.next, &c.code)
 	})
 }
 
@@ -79,7 +80,12 @@ type overviewData struct {
 	accounts   []accountInfo
 	concerns   []concern
 	errors     []errorInfo
-	conflicts  int64
+	held       []heldInfo
+	conflicts  int64 // that are open
+	decisions  int64 // of them what is not a record that has vanished
+	approvals  int64 // how many a commit needs
+	costs      costInfo
+	me         string
 	tables     []*tableInfo
 	states     []stateCount
 	whole      bool
@@ -138,15 +144,11 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 			})
 			return err
 		},
-		func() error { d.concerns, err = loadConcerns(ctx, tx, true, 21); return err },
+		func() error { d.concerns, err = loadConcerns(ctx, tx, true, mostConcerns+1); return err },
+		func() error { d.held, err = loadHeld(ctx, tx); return err },
 		func() error {
 			rows, err := tx.Query(ctx, `
-				SELECT e.ts, e.table_name, e.message FROM (
-					SELECT ts, coalesce(table_name, '') AS table_name, message, false AS first FROM iasql_internal.listing_errors
-					UNION ALL
-					-- Of accounts and of the database: what no table is to blame for.
-					SELECT since, '', concat_ws(': ', record, message), true FROM iasql_internal.unread_line WHERE record LIKE 'account %' OR record IN ('account', 'database')) e
-				ORDER BY e.first DESC, e.ts DESC LIMIT 10`)
+				SELECT e.ts, coalesce(e.table_name, ''), e.message FROM iasql_internal.listing_errors e ORDER BY e.ts DESC LIMIT 10`)
 			if err != nil {
 				return err
 			}
@@ -157,7 +159,9 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 			return err
 		},
 		func() error {
-			return tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM public.iasql_conflicts WHERE resolved IS NULL AND NOT closed LIMIT 1001) c`).Scan(&d.conflicts)
+			return tx.QueryRow(ctx, `SELECT count(*), count(*) FILTER (WHERE NOT c.vanished) FROM (
+				SELECT audit_id = 0 AND column_name IS NULL AS vanished FROM public.iasql_conflicts WHERE resolved IS NULL AND NOT closed LIMIT 1001) c`).
+				Scan(&d.conflicts, &d.decisions)
 		},
 		func() error {
 			rows, err := tx.Query(ctx, `SELECT e.record, e.state, e.message, e.needs_person FROM iasql_internal.ending_line e
@@ -194,8 +198,10 @@ func (v *visit) loadOverview(tx pgx.Tx) (d overviewData, err error) {
 			return err
 		},
 		func() error {
-			return tx.QueryRow(ctx, `SELECT iasql_internal.seen_accounts() IS NULL AND iasql_internal.restricted() = '{}'`).Scan(&d.everything)
+			return tx.QueryRow(ctx, `SELECT iasql_internal.seen_accounts() IS NULL AND iasql_internal.restricted() = '{}', current_user,
+				(SELECT s.value::bigint FROM public.iasql_settings s WHERE s.name = 'required_approvals')`).Scan(&d.everything, &d.me, &d.approvals)
 		},
+		func() error { d.costs, err = loadCosts(ctx, tx, d.tables); return err },
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -216,6 +222,7 @@ func (c *Console) overview(v *visit) {
 	}
 	v.live = true
 	v.page("Overview", "",
+		v.heldCard(d.held),
 		v.attention(d),
 		endingCard(d.ending),
 		h.Div(h.Class("tiles"),
@@ -223,6 +230,7 @@ func (c *Console) overview(v *visit) {
 			tile("Not settled yet", atMost(d.pending, 10000), "/activity?show=pending"),
 			tile("Open conflicts", atMost(d.conflicts, 1000), "/activity?show=conflicts"),
 			tile("Open batches", grouped(int64(len(openBatches(d.batches)))), "/batches"),
+			d.costs.tile(),
 		),
 		h.Div(h.Class("two"), v.nowCard(d), batchCard(d.batches)),
 		v.modulesCard(d),
@@ -252,45 +260,6 @@ func totalSize(tables []*tableInfo) string {
 func tile(what, value, href string) g.Node {
 	return h.A(h.Class("tile"), h.Href(href), h.Span(h.Class("value"), g.Text(value)),
 		h.Span(h.Class("muted"), g.Text(what)))
-}
-
-// attention comes first: what nobody but a person can mend.
-func (v *visit) attention(d overviewData) g.Node {
-	if len(d.engines) == 0 {
-		return h.Section(h.Class("card urgent"), h.H2(g.Text("No engine is connected")),
-			h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one: "),
-				h.Code(g.Text("engine serve"))))
-	}
-	abandoned := slices.DeleteFunc(openBatches(d.batches), func(b batchInfo) bool { return !b.abandoned })
-	expired := slices.DeleteFunc(slices.Clone(d.ending), func(e endingInfo) bool { return !e.needsPerson })
-	if len(d.concerns) == 0 && len(d.errors) == 0 && d.conflicts == 0 && len(abandoned) == 0 && len(expired) == 0 {
-		return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")),
-			h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
-	}
-	more := len(d.concerns) > 20
-	items := g.Map(d.concerns[:min(len(d.concerns), 20)], func(c concern) g.Node {
-		return h.Li(
-			h.Div(state(c.state, true), recordLink(c.table, c.id), h.Span(h.Class("muted small"), ago(c.since))),
-			h.P(h.Class("message"), g.Text(shorten(c.message, 300))))
-	})
-	failures := g.Map(d.errors, func(e errorInfo) g.Node {
-		return h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Unreadable")),
-			g.If(e.table != "", h.A(h.Href("/records/"+e.table), g.Text(e.table))),
-			h.Span(h.Class("muted small"), ago(e.ts))),
-			h.P(h.Class("message"), g.Text(shorten(e.message, 300))))
-	})
-	return h.Section(h.Class("card urgent"), h.H2(g.Text("Needs you")),
-		h.Ul(h.Class("concerns"), items, failures, g.Map(expired, endingInfo.item),
-			g.Map(abandoned, func(b batchInfo) g.Node {
-				return h.Li(h.Div(b.mark(), h.A(h.Href(b.path()), g.Text(b.title())),
-					h.Span(h.Class("muted small"), ago(b.since))),
-					h.P(h.Class("message"), g.Text("Nobody but its sessions can change its "+grouped(b.records)+
-						" records while it is open. "+b.owner+" opened it.")))
-			}),
-			g.If(d.conflicts > 0, h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Conflict")),
-				h.A(h.Href("/activity?show=conflicts"), g.Text(atMost(d.conflicts, 1000)+" open"))),
-				h.P(h.Class("message"), g.Text("Columns that moved on both sides wait for a decision."))))),
-		g.If(more, h.P(h.A(h.Href("/activity?show=failed"), g.Text("All that need you →")))))
 }
 
 func (e endingInfo) item() g.Node {
@@ -389,7 +358,8 @@ func (v *visit) modulesCard(d overviewData) g.Node {
 		exact   bool
 		states  map[string]int64
 		oldest  *time.Time
-		never   bool
+		unread  int // tables that have never been read as a whole
+		tables  int // that are read from the cloud
 		denied  bool
 	}
 	var names []string
@@ -406,9 +376,12 @@ func (v *visit) modulesCard(d overviewData) g.Node {
 		s.records += t.records
 		s.exact = s.exact && (t.exact || !t.readable)
 		s.denied = s.denied || d.deniedIn[t.name]
-		if t.lastSeen == nil {
-			s.never = true
-		} else if s.oldest == nil || t.lastSeen.Before(*s.oldest) {
+		if !t.settings {
+			s.tables++
+		}
+		if t.lastSeen == nil && !t.settings {
+			s.unread++
+		} else if t.lastSeen != nil && (s.oldest == nil || t.lastSeen.Before(*s.oldest)) {
 			s.oldest = t.lastSeen
 		}
 	}
@@ -435,8 +408,15 @@ func (v *visit) modulesCard(d overviewData) g.Node {
 			marks = append(marks, state(st+" "+grouped(s.states[st]), strings.HasSuffix(st, "Failed") ||
 				st == "Conflict"))
 		}
-		if len(marks) == 0 {
-			marks = append(marks, h.Span(h.Class("state ok"), g.Text("All present")))
+		if s.unread > 0 && !s.denied {
+			text := "Not read yet"
+			if s.unread < s.tables {
+				text = grouped(int64(s.unread)) + " of " + grouped(int64(s.tables)) + " tables not read yet"
+			}
+			marks = append(marks, h.Span(h.Class("state busy"), g.Text(text)))
+		}
+		if len(marks) == 0 && !s.denied {
+			marks = append(marks, settled(s.records))
 		}
 		if s.denied {
 			marks = append(marks, h.Span(h.Class("state bad"), g.Text("Listing denied")))

@@ -88,6 +88,7 @@ func (c *Console) record(v *visit) {
 	}
 	v.live = true
 	v.page(d.t.name+" "+number(id), d.title(),
+		v.elsewhere(&d),
 		v.changeCard(d.form, own, id),
 		v.stateCard(&d),
 		v.conflictCard(d.conflicts),
@@ -285,6 +286,23 @@ func (b *mapBool) Scan(src any) error {
 }
 
 // title is what people call the record.
+// elsewhere leads to the cloud's own page of the record's object, in a tab of its own.
+func (v *visit) elsewhere(d *recordData) g.Node {
+	if v.options.Elsewhere == nil || !d.found || strings.HasPrefix(d.state.state, "Creating") {
+		return nil
+	}
+	columns := map[string]string{}
+	for i, c := range d.columns {
+		columns[c.name] = deref(d.values[i])
+	}
+	address := v.options.Elsewhere(d.t.name, columns)
+	if address == "" {
+		return nil
+	}
+	return h.P(h.Class("elsewhere"), h.A(h.Href(address), h.Target("_blank"), h.Rel("noopener noreferrer"),
+		g.Text("Open in the cloud's own console ↗"), h.Span(h.Class("hidden"), g.Text(" (in a new tab)"))))
+}
+
 func (d *recordData) title() string {
 	for i, c := range d.columns {
 		if c.name == "tags" && d.values[i] != nil {

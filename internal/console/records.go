@@ -238,6 +238,9 @@ func (c *Console) records(v *visit) {
 		if form, err = loadForm(v.ctx(), tx, t.name); err != nil {
 			return err
 		}
+		if err = own.loadMade(v.ctx(), tx); err != nil {
+			return err
+		}
 		where, err := loadScopes(v.ctx(), tx)
 		if err != nil {
 			return err

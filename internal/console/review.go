@@ -2,8 +2,8 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +18,8 @@ type step struct {
 	id                                            *int64
 	changes                                       map[string]change
 	who                                           *author
+	label                                         string         // what the record is called, or what it says
+	image                                         map[string]any // while that is found out
 }
 
 // author is who has changed in the cloud what a step is about, as events have told.
@@ -78,7 +80,7 @@ func (s *session) preview(ctx context.Context, batch int64) (p plan, err error) 
 		if who.actor != nil {
 			t.who = &who
 		}
-		_ = json.Unmarshal(changes, &t.changes) // always an object of such
+		_ = decode(changes, &t.changes) // always an object of such
 		return t, nil
 	})
 	if err != nil {
@@ -105,12 +107,14 @@ func (s *session) preview(ctx context.Context, batch int64) (p plan, err error) 
 func (c *Console) batch(v *visit) {
 	key := v.r.PathValue("batch")
 	var found *batchInfo
-	err := v.session.read(v.ctx(), func(tx pgx.Tx) error {
-		batches, err := loadBatches(v.ctx(), tx)
-		for i, b := range batches { // an open one of that name before one that was closed
-			if number(b.id) == key || b.name == key && (found == nil || b.open() && !found.open()) {
-				found = &batches[i]
-			}
+	var d besideData
+	var staged []stagedCount
+	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
+		if found, err = findBatch(v.ctx(), tx, key); err != nil || found == nil {
+			return err
+		}
+		if d, err = loadBeside(v.ctx(), tx, found.id); err == nil && found.phase == "open" {
+			staged, err = loadStagedCounts(v.ctx(), tx, found.id)
 		}
 		return err
 	})
@@ -124,34 +128,91 @@ func (c *Console) batch(v *visit) {
 		if found.records == 1 {
 			lead = "Opened by " + found.owner + ", 1 record."
 		}
-		v.review(found, found.title(), lead, found.id)
+		v.review(found, found.title(), lead, found.id, d, staged)
 	case found != nil && found.open():
-		v.underWay(found)
+		v.underWay(found, d)
 	case found == nil && key == "pending":
 		v.review(nil, "Everything that is pending",
-			"What would happen now, with all changes that have not reached the cloud and are in no batch.", 0)
+			"What would happen now, with all changes that have not reached the cloud and are in no batch.", 0, d, nil)
 	default:
-		v.closedBatch(key, found)
+		v.closedBatch(key, found, d)
 	}
 }
 
-func (v *visit) review(b *batchInfo, title, lead string, join int64) {
-	if v.r.FormValue("preview") == "" {
+func (v *visit) review(b *batchInfo, title, lead string, join int64, d besideData, staged []stagedCount) {
+	beside := func(hash string) g.Node {
+		if b == nil {
+			return nil
+		}
+		return v.beside(b, d, hash)
+	}
+	kept := v.session.kept(join)
+	if v.r.FormValue("preview") == "" && (v.r.FormValue("plan") == "" || kept == nil || kept.hash != v.r.FormValue("plan")) {
 		// The preview asks the cloud. The page is there at once, and the preview comes.
-		address := to(v.r.URL.Path, "preview", "1")
+		address, hash := to(v.r.URL.Path, "preview", "1"), ""
+		if v.partial() && kept != nil { // what stands beside asks anew
+			hash = kept.hash
+		}
 		v.page(title, lead, h.Div(h.ID("plan"), g.Attr("hx-get", address), g.Attr("hx-trigger", "load"),
-			g.Attr("hx-select", "#plan"), g.Attr("hx-swap", "outerHTML"),
+			g.Attr("hx-select", "#plan"), g.If(b != nil, g.Attr("hx-select-oob", "#beside")), g.Attr("hx-swap", "outerHTML"),
 			h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")),
 				g.Text(" The engine compares the database with the cloud…")),
-			g.El("noscript", h.P(h.A(h.Href(address), g.Text("Make the preview"))))))
+			g.El("noscript", h.P(h.A(h.Href(address), g.Text("Make the preview")))), stagedCard(staged)), beside(hash))
 		return
 	}
-	p, err := v.session.preview(v.ctx(), join)
-	if err != nil {
+	page := 1
+	if v.r.FormValue("preview") != "" {
+		p, err := v.session.preview(v.ctx(), join)
+		if err != nil {
+			v.failedPlan(title, lead, err)
+			return
+		}
+		kept = v.session.keep(join, p)
+	} else if n, err := strconv.Atoi(v.r.FormValue("page")); err == nil {
+		page = max(1, min(n, kept.pages()))
+	}
+	steps := kept.page(page)
+	if err := v.session.read(v.ctx(), func(tx pgx.Tx) error { return describe(v.ctx(), tx, steps) }); err != nil {
 		v.failedPlan(title, lead, err)
 		return
 	}
-	v.page(title, lead, h.Div(h.ID("plan"), p.draw(), v.batchButtons(b, p)))
+	whole := v.session.saw(join, kept.hash, page)
+	v.page(title, lead, h.Div(h.ID("plan"), kept.draw(steps), kept.pager(v.r.URL.Path, page),
+		v.batchButtons(b, kept.plan, whole)), beside(kept.hash))
+}
+
+// stagedCount is how many changes of a kind a batch has of a table.
+type stagedCount struct {
+	table, kind string
+	n           int64
+}
+
+const mostStaged = 20000
+
+// loadStagedCounts counts what is staged, as far as the visitor sees it: what a page shows before
+// there is a preview.
+func loadStagedCounts(ctx context.Context, tx pgx.Tx, batch int64) ([]stagedCount, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT l.table_name, lower(l.change_type), count(*) FROM (
+			SELECT k.table_name, k.change_type FROM public.iasql_audit_log k
+			WHERE k.transaction_id = $1 AND NOT k.settled AND k.change_type IN ('INSERT', 'UPDATE', 'DELETE') LIMIT $2) l
+		GROUP BY 1, 2 ORDER BY 1, 2 LIMIT 100`, batch, mostStaged)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (stagedCount, error) {
+		var c stagedCount
+		return c, row.Scan(&c.table, &c.kind, &c.n)
+	})
+}
+
+func stagedCard(staged []stagedCount) g.Node {
+	if len(staged) == 0 {
+		return nil
+	}
+	return section("Staged so far", h.Ul(h.Class("plain"), g.Map(staged, func(c stagedCount) g.Node {
+		return h.Li(h.Strong(g.Text(c.table)), h.Span(g.Text(c.kind)), h.Span(h.Class("muted"), g.Text(grouped(c.n)+" times")))
+	})))
 }
 
 // failedPlan says within the page why there is no preview.
@@ -167,7 +228,7 @@ func (v *visit) failedPlan(title, lead string, err error) {
 }
 
 // underWay shows a batch that the engine is committing or undoing.
-func (v *visit) underWay(b *batchInfo) {
+func (v *visit) underWay(b *batchInfo, d besideData) {
 	v.live, v.refresh = true, 5
 	what := "The engine commits it. It goes on if you leave this page."
 	if b.phase == "reverting" {
@@ -177,11 +238,11 @@ func (v *visit) underWay(b *batchInfo) {
 		h.Div(h.ID("progress"), g.Attr("hx-get", v.r.URL.Path), g.Attr("hx-trigger", "every 1s"),
 			g.Attr("hx-select", "#live"), g.Attr("hx-target", "#live"), g.Attr("hx-swap", "outerHTML"),
 			h.Section(h.Class("card"), h.Div(h.Class("row"), h.Span(h.Class("spinner")), b.mark(),
-				h.Span(h.Class("muted"), g.Text(what))), b.progress())))
+				h.Span(h.Class("muted"), g.Text(what))), b.progress())), v.beside(b, d, ""))
 }
 
 // closedBatch shows the life of a batch as the audit log has it.
-func (v *visit) closedBatch(key string, b *batchInfo) {
+func (v *visit) closedBatch(key string, b *batchInfo, d besideData) {
 	if b != nil {
 		key = number(b.id)
 	}
@@ -225,7 +286,8 @@ func (v *visit) closedBatch(key string, b *batchInfo) {
 		v.failed(errNotThere("There is no batch of that name or number that you may see."))
 	default:
 		v.page(title, lead, h.Div(life...),
-			h.Div(h.Class("card feed"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)))
+			h.Div(h.Class("card feed"), rowsOf([]string{"When", "Who", "Record", "What"}, rows)),
+			g.Iff(b != nil, func() g.Node { return v.beside(b, d, "") }))
 	}
 }
 
@@ -244,30 +306,39 @@ var kinds = []struct {
 	{"", "paused", "Paused: differs, and is left alone", "‖", "pull"},
 }
 
-func (p plan) draw() g.Node {
+// of reports whether a step is of a kind.
+func (s step) isOf(i int) bool {
+	return s.direction == kinds[i].direction && (kinds[i].action == "" || s.action == kinds[i].action)
+}
+
+// draw shows what a plan comes to, and these of its steps.
+func (p plan) draw(shown []step) g.Node {
 	if len(p.steps) == 0 {
 		return h.Div(h.Class("card"), empty(
 			"Nothing would happen: the database and the cloud agree, as far as you can see."))
 	}
 	var summary, parts []g.Node
-	for _, k := range kinds {
-		var steps []step
+	for i, k := range kinds {
+		n := int64(0)
 		for _, s := range p.steps {
-			if s.direction == k.direction && (k.action == "" || s.action == k.action) {
-				steps = append(steps, s)
+			if s.isOf(i) {
+				n++
 			}
 		}
-		if len(steps) == 0 {
+		if n == 0 {
 			continue
 		}
-		summary = append(summary, h.Span(h.Class("count "+k.class), h.Strong(g.Text(grouped(int64(len(steps))))),
+		summary = append(summary, h.Span(h.Class("count "+k.class), h.Strong(g.Text(grouped(n))),
 			g.Text(" "+word(k.action, k.direction))))
-		const most = 300
-		rest := len(steps) - most
-		parts = append(parts, h.Section(h.Class("card plan "+k.class), h.H2(g.Text(k.title)),
-			g.Map(steps[:min(len(steps), most)], func(s step) g.Node { return s.draw(k.mark, k.class) }),
-			g.If(rest > 0, h.P(h.Class("muted"),
-				g.Text("and "+grouped(int64(rest))+" more: SELECT * FROM iasql_preview()")))))
+		var here []g.Node
+		for _, s := range shown {
+			if s.isOf(i) {
+				here = append(here, s.draw(k.mark, k.class))
+			}
+		}
+		if len(here) > 0 {
+			parts = append(parts, h.Section(h.Class("card plan "+k.class), h.H2(g.Text(k.title)), g.Group(here)))
+		}
 	}
 	if p.price != "" {
 		summary = append(summary, h.Span(h.Class("count"), h.Strong(g.Text(p.price))))
@@ -284,7 +355,7 @@ func (p plan) cost() g.Node {
 			continue
 		}
 		if n++; n <= 8 {
-			names = append(names, h.Li(g.Text(shorten(strings.TrimPrefix(s.description, s.action+" "), 120)),
+			names = append(names, h.Li(g.Text(s.called()),
 				g.If(s.action == "replace", h.Span(h.Class("small"), g.Text(" (a new one takes its place)"))),
 				g.Iff(s.who != nil, func() g.Node {
 					return h.Span(h.Class("small"),
@@ -319,26 +390,35 @@ func word(action, direction string) string {
 	return "to " + action
 }
 
+// called is a step's record, as people call it.
+func (s step) called() string {
+	if s.label != "" {
+		return s.table + " " + s.label
+	}
+	return shorten(strings.TrimPrefix(s.description, s.action+" "), 120)
+}
+
 func (s step) draw(mark, class string) g.Node {
-	name, link := s.table, g.Node(nil)
+	link := g.Node(nil)
 	if s.id != nil { // beside the summary, which is a control itself and must hold no other
-		name += " " + number(*s.id)
-		link = h.P(h.Class("to-record"), h.A(h.Href(recordPath(s.table, *s.id)), g.Text("Open "+name)))
+		link = h.P(h.Class("to-record"), h.A(h.Href(recordPath(s.table, *s.id)), g.Text("Open "+s.table+" "+number(*s.id))))
 	}
 	columns := make([]string, 0, len(s.changes))
 	for column := range s.changes {
 		columns = append(columns, column)
 	}
 	slices.Sort(columns)
-	lines := g.Map(columns, func(column string) g.Node {
-		c := s.changes[column]
-		return h.Li(h.Span(h.Class("col"), g.Text(column)), g.If(class != "create", h.Del(g.Text(compact(c.From)))),
-			g.If(class != "create" && class != "delete", g.Text(" → ")),
-			g.If(class != "delete", h.Ins(g.Text(compact(c.To)))))
-	})
+	lines := g.Map(columns, func(column string) g.Node { return s.changes[column].draw(column, class) })
+	name, what := s.table, s.description
+	switch {
+	case s.label != "":
+		name, what = s.table+" "+s.label, ""
+	case s.id != nil:
+		name += " " + number(*s.id)
+	}
 	return h.Details(h.Class("step"), g.If(len(columns) <= 12, g.Attr("open", "")),
 		h.Summary(h.Span(h.Class("sign"), g.Text(mark)), h.Strong(g.Text(name)),
-			h.Span(h.Class("what"), g.Text(" "+shorten(s.description, 300)))),
+			h.Span(h.Class("what"), g.Text(" "+shorten(what, 300)))),
 		g.If(s.reason != "", h.P(h.Class("muted small"), g.Text(shorten(s.reason, 500)))),
 		g.Iff(s.who != nil, s.who.draw),
 		g.If(len(columns) > 0, h.Ul(h.Class("changes"), lines)), link)
@@ -356,7 +436,7 @@ func (a *author) draw() g.Node {
 		g.If(also != "", h.P(h.Class("muted small message"), g.Text(also))))
 }
 
-func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
+func (v *visit) batchButtons(b *batchInfo, p plan, whole bool) g.Node {
 	if b == nil {
 		return h.P(h.Class("muted"), g.Text("No batch is reviewed here: each change is pushed by itself, in a moment."))
 	}
@@ -378,6 +458,14 @@ func (v *visit) batchButtons(b *batchInfo, p plan) g.Node {
 			h.Code(g.Text("CALL iasql_commit(…, preview_hash => "+literal(shorten(p.hash, 16))+", …)"))))
 	return section("Decide",
 		commitForm,
-		v.button(approve(b.id, p.hash), fields...),
+		v.approveButton(b, p, whole, fields),
 		v.button(rollback(b.id, b.owner != v.session.role), fields...))
+}
+
+// approveButton is there once the whole plan has been on a page: an approval is of every line.
+func (v *visit) approveButton(b *batchInfo, p plan, whole bool, fields []string) g.Node {
+	if !whole {
+		return h.P(h.Class("muted"), g.Text("You can approve once you have paged through the whole plan: an approval is of every line."))
+	}
+	return v.button(approve(b.id, p.hash), fields...)
 }

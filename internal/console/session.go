@@ -44,6 +44,7 @@ type session struct {
 	tasks   map[string]*task
 	running *task
 	streams int
+	plans   map[int64]*keptPlan // of batches
 }
 
 // flash is what the next page says once.

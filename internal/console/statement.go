@@ -39,8 +39,8 @@ func (s statement) String() string {
 	}
 	for i, arg := range s.args {
 		shown := literal(arg)
-		if list, ok := arg.([]string); ok { // as people write it
-			text = strings.ReplaceAll(text, "VARIADIC \x00", "\x00")
+		if list, ok := arg.([]string); ok && strings.Contains(text, "VARIADIC \x00"+strconv.Itoa(i+1)+"\x00") { // as people write it
+			text = strings.ReplaceAll(text, "VARIADIC \x00"+strconv.Itoa(i+1), "\x00"+strconv.Itoa(i+1))
 			shown = strings.TrimSuffix(strings.TrimPrefix(literal(list), "ARRAY["), "]")
 		}
 		text = strings.ReplaceAll(text, "\x00"+strconv.Itoa(i+1)+"\x00", shown)
@@ -67,6 +67,12 @@ func literal(value any) string {
 		parts := make([]string, len(value))
 		for i, v := range value {
 			parts[i] = literal(v)
+		}
+		return "ARRAY[" + strings.Join(parts, ", ") + "]"
+	case []int64:
+		parts := make([]string, len(value))
+		for i, v := range value {
+			parts[i] = number(v)
 		}
 		return "ARRAY[" + strings.Join(parts, ", ") + "]"
 	}

@@ -109,7 +109,10 @@ func (c *Console) tables(v *visit) {
 		if !list.shows(t) {
 			continue
 		}
-		mark := h.Span(h.Class("state ok"), g.Text("All present"))
+		mark := settled(t.records)
+		if t.lastSeen == nil && !t.settings {
+			mark = h.Span(h.Class("state busy"), g.Text("Not read yet"))
+		}
 		if n := unsettled[t.name]; n > 0 {
 			mark = h.Span(h.Class("state busy"), g.Text(grouped(n)+" not settled"))
 		}

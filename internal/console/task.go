@@ -43,6 +43,11 @@ func (c *Console) do(v *visit) {
 		v.problem(http.StatusBadRequest, "This is nothing that can be done here", err.Error())
 		return
 	}
+	if hash := v.r.PostFormValue("hash"); a.name == "approve" && !v.session.saw(a.batch, hash, 0) {
+		v.problem(http.StatusConflict, "You have not seen the whole plan",
+			"An approval is of every line. Open the batch, page through its plan, and approve it there.")
+		return
+	}
 	t, err := v.session.start(a, inside(v.r.PostFormValue("back")))
 	if err != nil {
 		v.session.say(&flash{text: err.Error()})

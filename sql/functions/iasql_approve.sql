@@ -116,25 +116,36 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.sight(text, text[]) IS 'A sum over what row-level security says to a role of what it may read in these tables.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.approvers(batch bigint) RETURNS TABLE (preview_hash text, approved_by text, approved_at timestamptz, stands boolean)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+BEGIN
+    -- Asked of the approvers alone: another role of the server may be dropped while one asks about it.
+    RETURN QUERY
+    WITH approver AS MATERIALIZED (
+        SELECT a.batch, a.preview_hash, a.approved_by, a.approved_at, a.tables, a.policies, l.oid AS login, l.rolname AS login_name, r.oid AS role, r.rolname AS role_name
+        FROM iasql_internal.approval a
+        LEFT JOIN pg_roles l ON l.oid = a.login
+        LEFT JOIN pg_roles r ON r.oid = a.role
+        WHERE a.batch = approvers.batch
+    )
+    SELECT a.preview_hash, a.approved_by, a.approved_at,
+           CASE WHEN a.login IS NULL OR a.role IS NULL THEN false
+                ELSE pg_has_role(a.login, a.role, 'MEMBER') AND iasql_internal.may_approve(a.role_name)
+                     AND NOT EXISTS (SELECT FROM iasql_internal.batch_member m
+                                     WHERE m.batch = a.batch AND (a.login_name IN (m.login, m.role) OR a.role_name IN (m.login, m.role)))
+                     AND NOT EXISTS (SELECT FROM unnest(a.tables) t (name) LEFT JOIN pg_class c ON c.relname = t.name AND c.relnamespace = 'public'::regnamespace
+                                     WHERE c.oid IS NULL OR NOT has_table_privilege(a.role, c.oid, 'SELECT'))
+                     AND a.policies IS NOT DISTINCT FROM iasql_internal.sight(a.role_name, a.tables) END
+    FROM approver a;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.approvers(bigint) IS 'Who has approved of which plan of a batch, and whether he might still do so.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.approvals(batch bigint, preview_hash text) RETURNS bigint
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    -- Asked of the approvers alone: another role of the server may be dropped while one asks about it.
-    RETURN (
-        WITH approver AS MATERIALIZED (
-            SELECT a.batch, a.tables, a.policies, l.oid AS login, l.rolname AS login_name, r.oid AS role, r.rolname AS role_name
-            FROM iasql_internal.approval a
-            JOIN pg_roles l ON l.oid = a.login
-            JOIN pg_roles r ON r.oid = a.role
-            WHERE a.batch = approvals.batch AND a.preview_hash = approvals.preview_hash
-        )
-        SELECT count(*) FROM approver a
-        WHERE pg_has_role(a.login, a.role, 'MEMBER') AND iasql_internal.may_approve(a.role_name)
-          AND NOT EXISTS (SELECT FROM iasql_internal.batch_member m
-                          WHERE m.batch = a.batch AND (a.login_name IN (m.login, m.role) OR a.role_name IN (m.login, m.role)))
-          AND NOT EXISTS (SELECT FROM unnest(a.tables) t (name) LEFT JOIN pg_class c ON c.relname = t.name AND c.relnamespace = 'public'::regnamespace
-                          WHERE c.oid IS NULL OR NOT has_table_privilege(a.role, c.oid, 'SELECT'))
-          AND a.policies IS NOT DISTINCT FROM iasql_internal.sight(a.role_name, a.tables));
+    RETURN (SELECT count(*) FROM iasql_internal.approvers(approvals.batch) a WHERE a.preview_hash = approvals.preview_hash AND a.stands);
 END
 $$;
 COMMENT ON FUNCTION iasql_internal.approvals(bigint, text) IS 'How many have approved of this plan of a batch who might still do so.';

@@ -65,6 +65,12 @@ BEGIN
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
     full_ := full_ OR n = most;
+    -- What was said of a batch goes when the rest of its life does.
+    DELETE FROM public.iasql_batch_comments c WHERE c.id IN (
+        SELECT k.id FROM public.iasql_batch_comments k JOIN iasql_internal.batch b ON b.id = k.batch WHERE b.closed_at < old LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    total := total + n;
+    full_ := full_ OR n = most;
     PERFORM iasql_internal.prune_parts();
     -- Permits that their transaction has not used; nobody else can use them.
     DELETE FROM iasql_internal.permit p WHERE p.xid <> pg_current_xact_id();
@@ -90,7 +96,7 @@ BEGIN
     RETURN total;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, resolved conflicts, ended operations and cycles, answered requests; and events after a few hours; returns how many rows.';
+COMMENT ON FUNCTION iasql_internal.prune(bigint) IS 'Deletes what is older than the setting audit_retention: settled audit rows, resolved conflicts, ended operations and cycles, answered requests, comments on closed batches; and events after a few hours; returns how many rows.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.prune_hourly() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -30,3 +30,12 @@ COMMENT ON COLUMN public.iasql_batches.records IS 'How many records it has chang
 COMMENT ON COLUMN public.iasql_batches.phase IS 'open; committing and reverting: the engine changes the cloud; closed.';
 COMMENT ON COLUMN public.iasql_batches.outcome IS 'committed, rolled back, or rolled back in part; NULL while it is open.';
 COMMENT ON COLUMN public.iasql_batches.abandoned IS 'It has been open for longer than the setting batch_timeout.';
+
+CREATE OR REPLACE VIEW public.iasql_approvals WITH (security_barrier) AS
+SELECT b.id AS batch, a.preview_hash, a.approved_by, a.approved_at, a.stands FROM iasql_internal.batches() b CROSS JOIN LATERAL iasql_internal.approvers(b.id) a;
+COMMENT ON VIEW public.iasql_approvals IS 'Who has approved of which plan of the batches that iasql_batches shows.';
+COMMENT ON COLUMN public.iasql_approvals.batch IS 'The batch: the column id of iasql_batches.';
+COMMENT ON COLUMN public.iasql_approvals.preview_hash IS 'The plan, by the hash of its preview. An approval of another plan than the present one does not count.';
+COMMENT ON COLUMN public.iasql_approvals.approved_by IS 'The login that approved.';
+COMMENT ON COLUMN public.iasql_approvals.approved_at IS 'When.';
+COMMENT ON COLUMN public.iasql_approvals.stands IS 'Whether the approver might still approve of that plan. If not, such as after he has changed something in the batch, a commit does not count him.';

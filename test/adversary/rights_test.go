@@ -103,11 +103,12 @@ var needNone = map[string]string{
 	"iasql_preview_hash": "a sum; who approves of it has to see all of it", "iasql_ready": "reads as its caller",
 	"iasql_types": "asks the cloud what types there are", "iasql_version": "reads",
 	"iasql_wait_for": "its condition is the caller's statement", "iasql_wait_for_all": "reads as its caller",
-	"iasql_begin":    "opens an empty batch",
-	"iasql_declare":  "opens an empty declaration; its end deletes",
-	"iasql_sync_now": "only sooner what the schedule does anyway",
-	"iasql_install":  "makes tables in which its caller has the rights of all; who may call it is granted",
-	"iasql_queries":  "texts of its caller's own, which nobody runs but who asks for it",
+	"iasql_begin":          "opens an empty batch",
+	"iasql_declare":        "opens an empty declaration; its end deletes",
+	"iasql_sync_now":       "only sooner what the schedule does anyway",
+	"iasql_install":        "makes tables in which its caller has the rights of all; who may call it is granted",
+	"iasql_queries":        "texts of its caller's own, which nobody runs but who asks for it",
+	"iasql_batch_comments": "texts of its caller's own, about a batch that everybody sees",
 	// The roles that it takes are asked of when it is redeemed: testToken in test/console.
 	"iasql_console_token": "signs its caller in",
 }

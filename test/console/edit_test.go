@@ -172,7 +172,7 @@ func TestEditing(t *testing.T) {
 		name string
 		test func(*testing.T, *editor)
 	}{{"new", testNew}, {"one column", testOneColumn}, {"duplicate", testDuplicate}, {"wrong", testWrong}, {"clash", testClash},
-		{"secret", testSecret}, {"staged", testStaged}, {"many", testManyRows}, {"rights", testEditRights}, {"strange", testStrange},
+		{"secret", testSecret}, {"staged", testStaged}, {"many", testManyRows}, {"many clash", testManyClash}, {"rights", testEditRights}, {"strange", testStrange},
 		{"reference", testReference}, {"lists", testLists}} {
 		t.Run(c.name, func(t *testing.T) {
 			world := *w
@@ -428,7 +428,8 @@ func testManyRows(t *testing.T, e *editor) {
 	if got := e.w.PSQL(`SELECT count(*) FROM instance WHERE tags ->> 'team' = $$data 'n' more$$ AND tags ? 'Name'`); got != "10" {
 		t.Errorf("%s instances have the tag", got)
 	}
-	// Removed again, in the same batch.
+	// Removed again, in the same batch: the list is made anew, or else it clashes with what was written.
+	form["made"] = formIn(t, e.get("/records/instance?c=tags&o=has&v=web-"), many)["made"]
 	form.Set("do", "untag")
 	form.Set("batch", strings.TrimPrefix(review, "/batches/"))
 	e.done(many, "stage", form)
@@ -436,6 +437,7 @@ func testManyRows(t *testing.T, e *editor) {
 		t.Errorf("%s instances have the tag", got)
 	}
 	e.w.PSQL(`CALL iasql_join('`+form.Get("batch")+`')`, `CALL iasql_rollback()`)
+	form["made"] = formIn(t, e.get("/records/instance?c=tags&o=has&v=web-"), many)["made"]
 	// A column: the next page asks for the value, by the column's own input.
 	form.Set("do", "column")
 	form.Set("column", "instance_type")
@@ -462,6 +464,61 @@ func testManyRows(t *testing.T, e *editor) {
 	if got := e.w.PSQL(`SELECT count(*) FROM instance WHERE tags ->> 'team' = 'web' AND instance_type = 't3.micro'`); got != "10" {
 		t.Errorf("%s instances are as they were", got)
 	}
+}
+
+// What somebody else has written since the list was made is shown, and not overwritten.
+func testManyClash(t *testing.T, e *editor) {
+	const many = "/records/queue/many"
+	e.w.PSQL(`INSERT INTO queue (name, tags) VALUES ('clash-1', '{"a": "1"}'), ('clash-2', '{"a": "1"}')`)
+	e.w.PSQL(`SELECT iasql_wait_for_all(120)`)
+	load := func() url.Values {
+		page := e.get("/records/queue?c=name&o=has&v=clash-")
+		form := formIn(t, page, many)
+		form["row"] = boxes(page)
+		return form
+	}
+	tags := func() string {
+		return e.w.PSQL(`SELECT string_agg(tags ->> 'a', ' ' ORDER BY name) FROM queue WHERE name LIKE 'clash-%'`)
+	}
+	form := load()
+	form.Set("key", "a")
+	form.Set("text", "mine")
+	// Another key does not matter, and stays.
+	e.w.PSQL(`UPDATE queue SET tags = tags || '{"b": "2"}' WHERE name = 'clash-1'`)
+	e.w.PSQL(`UPDATE queue SET tags = tags || '{"a": "theirs"}' WHERE name = 'clash-2'`)
+	page := e.refused(many, "now", form, http.StatusConflict, "somebody else has changed", "theirs", login(t, e.w.UserURL))
+	if got := tags(); got != "1 theirs" {
+		t.Errorf("it was written all the same: %s", got)
+	}
+	e.done(many, "now", formIn(t, page, many))
+	if got := tags(); got != "mine mine" {
+		t.Errorf("after the second time: %s", got)
+	}
+	if got := e.w.PSQL(`SELECT tags ->> 'b' FROM queue WHERE name = 'clash-1'`); got != "2" {
+		t.Errorf("another's key is %q", got)
+	}
+
+	// A column, and a deletion.
+	form = load()
+	form.Set("do", "column")
+	form.Set("column", "delay_seconds")
+	asked := formIn(t, e.refused(many, "now", form, http.StatusOK, "Set delay_seconds"), many)
+	asked.Set("v.delay_seconds", "7")
+	e.w.PSQL(`UPDATE queue SET delay_seconds = 3, visibility_timeout = 44 WHERE name = 'clash-1'`)
+	e.refused(many, "now", asked, http.StatusConflict, "somebody else has changed")
+	form.Set("do", "delete")
+	form.Set("sure", "1")
+	e.refused(many, "now", form, http.StatusConflict, "Nothing was deleted")
+	if got := e.w.PSQL(`SELECT string_agg(delay_seconds::text, ' ' ORDER BY name) FROM queue WHERE name LIKE 'clash-%'`); got != "3 0" {
+		t.Errorf("the delays are %s", got)
+	}
+	for _, made := range []string{"", "x", "1:2:'; DROP TABLE queue", "99999999999999999999:1:"} {
+		form.Set("made", made)
+		if status, _, _ := e.press(many, "now", form); status == http.StatusSeeOther || status >= 500 {
+			t.Errorf("made %q: %d", made, status)
+		}
+	}
+	e.w.PSQL(`DELETE FROM queue WHERE name LIKE 'clash-%'`)
 }
 
 // What the role may not do is not offered, and not done.

@@ -54,6 +54,8 @@ func TestColumns(t *testing.T) {
 		{"iasql_mentions", "configuration table_name record_id shared"},
 		{"iasql_instances", "composition instance parts unfinished state review message"},
 		{"iasql_queries", "id name query owner shared"},
+		{"iasql_batch_comments", "id batch author written_at comment"},
+		{"iasql_approvals", "batch preview_hash approved_by approved_at stands"},
 		{"iasql_type_names", "name type_name table_name installed description"},
 		{"iasql_install('aws_account')", "module_name created_table_name record_count"},
 	} {

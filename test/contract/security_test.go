@@ -150,7 +150,7 @@ func inCatalog(t *testing.T, w *harness.World) {
 		"internal tables that a user may touch": `SELECT c.oid::regclass FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname IN ('iasql_internal', 'iasql_river')
 			AND c.relkind IN ('r', 'v', 'S') AND NOT c.relrowsecurity AND NOT coalesce('security_barrier=true' = ANY (c.reloptions), false) AND c.relname NOT IN ('managed_table', 'hidden_table', 'module_function', 'composition', 'composition_part') AND (has_table_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER') OR has_any_column_privilege('iasql_user', c.oid, 'SELECT, INSERT, UPDATE'))`,
 		"public tables that a user may write": `SELECT c.oid::regclass FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v')
-			AND has_table_privilege('iasql_user', c.oid, 'INSERT, UPDATE, DELETE') AND c.relname NOT IN ('iasql_mode', 'iasql_ignore', 'iasql_configurations', 'iasql_queries') AND c.relname NOT IN (SELECT "table" FROM iasql_tables)`,
+			AND has_table_privilege('iasql_user', c.oid, 'INSERT, UPDATE, DELETE') AND c.relname NOT IN ('iasql_mode', 'iasql_ignore', 'iasql_configurations', 'iasql_queries', 'iasql_batch_comments') AND c.relname NOT IN (SELECT "table" FROM iasql_tables)`,
 		"tables that a user may empty, refer to or put triggers on": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind = 'r'
 			AND has_table_privilege('iasql_user', c.oid, 'TRUNCATE, REFERENCES, TRIGGER')`,
 		"tables that a reader may write": `SELECT c.oid::regclass FROM pg_class c WHERE c.relowner = 'iasql_engine'::regrole AND c.relkind IN ('r', 'v') AND c.relname <> 'permit'

@@ -65,14 +65,19 @@
   // The page asks anew when something has happened, unless somebody is typing.
   const light = document.getElementById("listening");
   if (light) {
-    const source = new EventSource("/events");
+    const batch = document.querySelector("[data-batch]");
+    const source = new EventSource("/events" + (batch ? "?batch=" + batch.dataset.batch : ""));
+    // What stands beside a batch has nothing that is typed into.
+    const beside = function () { document.body.dispatchEvent(new CustomEvent("beside")); };
+    source.addEventListener("beside", beside);
     source.onopen = function () { light.textContent = "live"; light.classList.add("on"); };
     source.onerror = function () { light.textContent = "offline"; light.classList.remove("on"); };
     source.addEventListener("ended", function () { source.close(); location.reload(); });
     source.onmessage = function () {
+      beside();
       const at = document.activeElement;
       if (at && at.closest && at.closest("#live form")) return;
-      if (document.querySelector("#live details[open]:not(.step), #live .tick input:checked")) return;
+      if (document.querySelector("#live details[open]:not(.step, .fold), #live .tick input:checked")) return;
       document.body.dispatchEvent(new CustomEvent("iasql"));
     };
     window.addEventListener("pagehide", function () { source.close(); });
