@@ -33,6 +33,7 @@ var (
 		"batch_origins",                   // names of batches and of configurations, which everybody sees
 		"batch_progress", "batch_headway", // numbers
 		"batch_text",     // what errors call a batch
+		"approvers",      // of batches, who has approved of which plan, which everybody sees
 		"batches",        // of batches, whose they are and how many records they hold
 		"engine_there",   // yes or no
 		"call",           // asks for grants and permits, then the engine
