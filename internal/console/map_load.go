@@ -197,8 +197,8 @@ func (t *mapTable) keyOf(r reference) int {
 	return slices.IndexFunc(t.keys, func(k reference) bool { return slices.Equal(k.keys, r.keys) })
 }
 
-// joined is the SQL of a reference's value, as one text.
-func joined(columns []string) string {
+// referenceText is the SQL of a reference's value, as one text.
+func referenceText(columns []string) string {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
 		parts[i] = "t." + ident(c) + "::text"
@@ -337,10 +337,10 @@ func (c *Console) selectRecords(i int, t *mapTable, d *mapData, choice mapChoice
 	}
 	var refs, keys []string
 	for _, k := range t.ties {
-		refs = append(refs, joined(k.columns))
+		refs = append(refs, referenceText(k.columns))
 	}
 	for _, k := range t.keys {
-		keys = append(keys, joined(k.keys))
+		keys = append(keys, referenceText(k.keys))
 	}
 	return fmt.Sprintf(`(SELECT %d, t.id, %s, %s, %s, %s, %s, ARRAY[%s]::text[], ARRAY[%s]::text[] FROM %s t WHERE %s ORDER BY %s LIMIT %d)`,
 		i, column(modules.ColumnAccount), column(modules.ColumnRegion), t.called(), made, strings.Join(chosen, " AND "),
