@@ -525,6 +525,8 @@ func (v *visit) sideCards(d *recordData) g.Node {
 		section("What it hangs on", g.If(len(d.graph.nodes) > 1, d.graph.draw()),
 			g.If(len(d.graph.nodes) <= 1, empty("It refers to no record, and none refers to it.")),
 			g.If(len(d.graph.nodes) > 1, h.P(h.A(h.Href("/map/"+d.t.name+"/"+number(d.id)), g.Text("Larger map →")))),
+			g.If(d.found && slices.Contains(v.options.Places.Containers, d.t.name),
+				h.P(h.A(h.Href(mapChoice{within: d.t.name, withinID: d.id}.address("/map", nil)), g.Text("What lies in it →")))),
 			g.If(d.found, h.P(h.A(h.Href(deletesPath(d.t.name, d.id)), g.Text("What breaks if I delete this →"))))),
 		section("Mode", h.P(h.Span(h.Class("state mode"), g.Text(d.mode)), g.Text(" "+which)),
 			h.Details(h.Summary(g.Text("Change it for this record")), g.Group(buttons))),

@@ -59,7 +59,7 @@ func (b *browser) accessible(name string) {
 		b.do("load axe-core", chromedp.Evaluate(source, nil))
 	}
 	for _, dark := range []bool{false, true} {
-		for _, width := range []int64{1440, 390} {
+		for _, width := range []int64{1440, 820, 390} {
 			b.size(width, dark)
 			options := axeAll
 			if dark {

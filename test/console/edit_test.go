@@ -181,6 +181,7 @@ func TestEditing(t *testing.T) {
 		})
 	}
 	t.Run("browser", func(t *testing.T) { testEditBrowser(newBrowser(t, newChromium(t), base), w) })
+	t.Run("tasks", func(t *testing.T) { testTasks(newBrowser(t, newChromium(t), base), w) })
 }
 
 func testNew(t *testing.T, e *editor) {
