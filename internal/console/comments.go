@@ -72,11 +72,6 @@ func loadBeside(ctx context.Context, tx pgx.Tx, batch int64) (d besideData, err 
 // not in it, so that nobody loses what he types. hash is that of the plan on the page, or "".
 func (v *visit) beside(b *batchInfo, d besideData, hash string) g.Node {
 	v.presence.visit(b.id, v.session.role)
-	share := "http://"
-	if v.options.TLS {
-		share = "https://"
-	}
-	share += v.r.Host + b.path()
 	here := []g.Node{}
 	if others := v.presence.others(b.id, v.session.role); len(others) > 0 {
 		here = append(here, h.P(h.Class("here"), h.Span(h.Class("state ok"), g.Text("here")), g.Text(" "),
@@ -89,7 +84,9 @@ func (v *visit) beside(b *batchInfo, d besideData, hash string) g.Node {
 	return g.Group([]g.Node{
 		h.Div(h.ID("beside"), g.Attr("data-batch", number(b.id)), g.Attr("hx-get", b.path()), g.Attr("hx-trigger", "beside from:body delay:300ms"),
 			g.Attr("hx-select", "#beside"), g.Attr("hx-target", "this"), g.Attr("hx-swap", "outerHTML"),
-			h.Div(h.Class("card"), g.Group(here), h.P(h.Class("muted small"), g.Text("Link to share: "), h.A(h.Href(share), g.Text(share)))),
+			h.Div(h.Class("card"), g.Group(here), h.P(h.Class("muted small"), g.Text("Link to share: "),
+				// The browser knows by which protocol it came, behind whatever proxy.
+				h.A(h.Href(b.path()), g.Text(v.r.Host+b.path())))),
 			v.approvalCard(b, d, hash), v.commentList(d)),
 		g.Iff(d.mayComment, func() g.Node {
 			return h.Form(h.Class("card comment"), h.Method("post"), h.Action(b.path()+"/comments"),
