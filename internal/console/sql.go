@@ -111,9 +111,9 @@ func (p *sqlPage) load(v *visit, tx pgx.Tx, saved string) (err error) {
 }
 
 func (v *visit) sqlForm(p *sqlPage) g.Node {
-	timeout, limit, write := sqlTimeout, sqlLimit, false
+	timeout, limit := sqlTimeout, sqlLimit
 	if p.run != nil {
-		timeout, limit, write = int(p.run.timeout/time.Second), p.run.limit, p.run.mode == modeWrite
+		timeout, limit = int(p.run.timeout/time.Second), p.run.limit
 	}
 	csrf := h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf))
 	free := v.session.become == ""
@@ -133,7 +133,8 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 				button("run", "Run", "Ctrl Enter", h.Class("primary")),
 				button(string(modeExplain), "Explain", "What the planner would do; nothing is run"),
 				button(string(modeAnalyze), "Explain analyze", "Runs it, read only, and says what took how long"),
-				h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.Name("write"), h.Value("1"), g.If(write, h.Checked())),
+				// Each run that may write is ticked anew: the next one may be another.
+				h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.Name("write"), h.Value("1")),
 					g.Text("may write")),
 				v.batchChoice(p),
 				h.Label(g.Text("Rows "), choice("limit", sqlLimits, limit, func(n int) string { return grouped(int64(n)) })),
