@@ -140,10 +140,15 @@
     });
     field.addEventListener("input", function () { waiting = false; });
   }
+  // A browser leaves the focus in a closed dialog's field until it draws next: the next key would be typed there.
+  function shut(dialog) {
+    dialog.close();
+    if (dialog.contains(document.activeElement)) document.activeElement.blur();
+  }
   for (const dialog of document.querySelectorAll("dialog")) {
     // A field for searching would take the first Escape for itself.
-    dialog.addEventListener("keydown", function (e) { if (e.key === "Escape") { e.preventDefault(); dialog.close(); } });
-    dialog.addEventListener("click", function (e) { if (e.target === dialog) dialog.close(); });
+    dialog.addEventListener("keydown", function (e) { if (e.key === "Escape") { e.preventDefault(); shut(dialog); } });
+    dialog.addEventListener("click", function (e) { if (e.target === dialog) shut(dialog); });
   }
   for (const link of document.querySelectorAll("a[data-dialog]")) {
     link.addEventListener("click", function (e) {
