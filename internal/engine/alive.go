@@ -84,7 +84,7 @@ func (p *pulse) stuck() string {
 
 // watched runs a cycle, shows that it gets on as long as it does, and ends it when it does not.
 func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler,
-	kind store.Kind) (store.Report, error) {
+	kind store.Kind, progress *headway) (store.Report, error) {
 	m := e.pulse.begin(fmt.Sprintf("the %s cycle of account %s", kind, lease.Account))
 	defer e.pulse.end(m)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -107,9 +107,9 @@ func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync
 	}()
 	cycle.Progress = m.step
 	answered := m.step
-	if h := headwayOf(ctx); h != nil {
-		cycle.Tell = h.tell
-		answered = func() { m.step(); h.calls.Add(1) }
+	if progress != nil {
+		cycle.Tell = progress.tell
+		answered = func() { m.step(); progress.calls.Add(1) }
 	}
 	below := ctx
 	if e.world != nil {

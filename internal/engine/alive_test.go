@@ -38,7 +38,7 @@ func TestCycleThatStands(t *testing.T) {
 	}
 	e := &Engine{log: slog.New(slog.DiscardHandler), pulse: pulse{most: 24 * time.Millisecond}}
 	run := func(s stuckStore) error {
-		_, err := e.watched(t.Context(), &postgres.Lease{}, &sync.Reconciler{Store: s, Registry: registry}, store.Full)
+		_, err := e.watched(t.Context(), &postgres.Lease{}, &sync.Reconciler{Store: s, Registry: registry}, store.Full, nil)
 		return err
 	}
 	if err := run(stuckStore{}); !errors.Is(err, errStill) {

@@ -337,7 +337,7 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 		&patience); err != nil {
 		return nil, "", fmt.Errorf("read the setting progress_timeout: %w", err)
 	}
-	ctx, end := e.telling(ctx, batch)
+	progress, end := e.telling(ctx, batch)
 	defer end()
 	moved, left := time.Now(), -1
 	kind := map[string]string{committing: "commit", reverting: "revert"}[phase]
@@ -350,7 +350,7 @@ func (e *Engine) carryOut(ctx context.Context, batch int64, phase string, review
 		for _, account := range accounts {
 			report, err := e.runCycle(ctx, account, store.Push,
 				postgres.CycleOptions{Kind: kind, Batch: batch, Phase: phase, Reviewed: reviewed, Strict: strict &&
-					calls == 0})
+					calls == 0}, progress)
 			switch {
 			case errors.Is(err, errPhase):
 				return nil, "", e.lost(ctx, batch)

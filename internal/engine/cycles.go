@@ -71,7 +71,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 	again := false
 	options := postgres.CycleOptions{}
 	for rest := minRest; ; {
-		report, err := e.runCycle(ctx, account, kind, options)
+		report, err := e.runCycle(ctx, account, kind, options, nil)
 		switch {
 		case ctx.Err() != nil:
 			return nil // the engine stops; the next one looks at everything
@@ -135,14 +135,14 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 }
 
 // runCycle takes the account's lease, waiting for a running cycle to end, and
-// runs one cycle under it.
+// runs one cycle under it. The cycle says by progress, if that is not nil, how far it is.
 func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
-	options postgres.CycleOptions) (store.Report, error) {
+	options postgres.CycleOptions, progress *headway) (store.Report, error) {
 	if options.Kind == "" {
 		options.Kind = string(kind)
 	}
 	if options.Batch != 0 {
-		if report, ran, err := e.runErrand(ctx, account, kind, options); ran || err != nil {
+		if report, ran, err := e.runErrand(ctx, account, kind, options, progress); ran || err != nil {
 			return report, err
 		}
 	}
@@ -167,7 +167,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
 	log := e.log.With("account", account, "cycle", lease.Cycle)
 	ctx, end := e.cycleSpan(ctx, lease.Lease, options.Kind)
 	began := time.Now()
-	report, failure := e.underLease(ctx, lease, cycle, kind)
+	report, failure := e.underLease(ctx, lease, cycle, kind, progress)
 	defer func() { end(failure) }()
 	seen := Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: report, Err: failure}
 	if e.options.Observe != nil {
@@ -188,7 +188,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
 // runErrand has a full cycle of the account that is listing here run a cycle of a batch
 // between two pages, and reports whether there was one.
 func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind,
-	options postgres.CycleOptions) (store.Report, bool, error) {
+	options postgres.CycleOptions, progress *headway) (store.Report, bool, error) {
 	began := time.Now()
 	errand := &sync.Errand{Kind: kind, Batch: options.Batch, Reviewed: options.Reviewed,
 		Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
@@ -196,7 +196,11 @@ func (e *Engine) runErrand(ctx context.Context, account string, kind store.Kind,
 			if err := e.learnTypes(ctx); err != nil {
 				return nil, err
 			}
-			return e.newCycle(ctx, account, kind, options)
+			cycle, err := e.newCycle(ctx, account, kind, options)
+			if err == nil && progress != nil {
+				cycle.Tell = progress.tell
+			}
+			return cycle, err
 		}}
 	ran, err := e.coalescer.errand(ctx, account, errand)
 	if !ran || err != nil {
@@ -353,7 +357,7 @@ func withCycle(err error, fields ...any) []any {
 // underLease runs a cycle and gives the lease back, come what may: a panic ends
 // the cycle with an error, and no account waits for it for ever.
 func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *sync.Reconciler,
-	kind store.Kind) (report store.Report, failure error) {
+	kind store.Kind, progress *headway) (report store.Report, failure error) {
 	defer func() {
 		if p := recover(); p != nil {
 			failure = fmt.Errorf("the engine has a defect: %v", p)
@@ -365,7 +369,7 @@ func (e *Engine) underLease(ctx context.Context, lease *postgres.Lease, cycle *s
 				"error", err)
 		}
 	}()
-	return e.watched(ctx, lease, cycle, kind)
+	return e.watched(ctx, lease, cycle, kind, progress)
 }
 
 // accounts returns the names of all accounts.

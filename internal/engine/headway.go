@@ -12,19 +12,11 @@ import (
 // tellEvery is how often an engine says how far a batch is that it commits or undoes.
 const tellEvery = time.Second
 
-// headway is what an engine is doing for a batch. The cycles of the batch say it by the context that they run under.
+// headway is what an engine is doing for a batch, as the cycles of the batch say it.
 type headway struct {
 	lock  gosync.Mutex
 	now   sync.Headway
 	calls atomic.Int64 // that the cloud has answered
-}
-
-type headwayKey struct{}
-
-// headwayOf returns what a cycle is to tell how far it is; nil if nobody asks.
-func headwayOf(ctx context.Context) *headway {
-	h, _ := ctx.Value(headwayKey{}).(*headway)
-	return h
 }
 
 func (h *headway) tell(now sync.Headway) {
@@ -42,9 +34,9 @@ func (h *headway) get() sync.Headway {
 	return h.now
 }
 
-// telling has iasql_progress show, until end is called, what is done for a batch under the context that it returns.
-func (e *Engine) telling(ctx context.Context, batch int64) (below context.Context, end func()) {
-	h := &headway{}
+// telling has iasql_progress show, until end is called, what is done for a batch by cycles that are given the headway.
+func (e *Engine) telling(ctx context.Context, batch int64) (h *headway, end func()) {
+	h = &headway{}
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -67,7 +59,7 @@ func (e *Engine) telling(ctx context.Context, batch int64) (below context.Contex
 			}
 		}
 	}()
-	return context.WithValue(ctx, headwayKey{}, h), func() {
+	return h, func() {
 		close(stop)
 		<-ended
 	}

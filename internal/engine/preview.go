@@ -112,7 +112,7 @@ func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.Ow
 		return store.Report{}, err
 	}
 	below, end := e.cycleSpan(ctx, lease.Lease, "preview")
-	report, failure := e.underLease(below, lease, cycle, kind)
+	report, failure := e.underLease(below, lease, cycle, kind, nil)
 	end(failure)
 	return report, failure
 }

@@ -354,7 +354,7 @@ func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions,
 	}
 	var held error
 	for _, account := range accounts {
-		report, err := e.runCycle(ctx, account, store.Full, options)
+		report, err := e.runCycle(ctx, account, store.Full, options, nil)
 		if err != nil {
 			return nil, fmt.Errorf("cycle of account %s: %w", account, err)
 		}
