@@ -191,19 +191,9 @@ func (v *visit) waiting(d overviewData) group {
 	return o
 }
 
-func records(n int64) string {
-	if n == 1 {
-		return "1 record"
-	}
-	return grouped(n) + " records"
-}
+func records(n int64) string { return plural(n, "record", "records") }
 
-func approvals(n int64) string {
-	if n == 1 {
-		return "1 approval"
-	}
-	return grouped(n) + " approvals"
-}
+func approvals(n int64) string { return plural(n, "approval", "approvals") }
 
 // odd returns the values of a list of names and values.
 func odd(pairs []string) (values []string) {

@@ -291,11 +291,11 @@ func (e effect) weight() int {
 	return [...]int{goesAlong: 1, refuses: 0, refusedByCloud: 0, setNull: 2}[e]
 }
 
-func plural(n int, one, many string) string {
+func plural[N int | int64](n N, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return strconv.Itoa(n) + " " + many
+	return grouped(int64(n)) + " " + many
 }
 
 // brokenLevel lists what is so many steps away.

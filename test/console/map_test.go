@@ -402,14 +402,14 @@ func testManyOnMap(v *visitor, w *harness.World) {
 		took = append(took, time.Since(began))
 	}
 	slices.Sort(took)
-	counted := regexp.MustCompile(`([0-9]+) records`).FindStringSubmatch(page)
+	counted := regexp.MustCompile(`([0-9,]+) records`).FindStringSubmatch(page)
 	if counted == nil {
 		v.Fatalf("no count: %.3000s", page)
 	}
 	size := strings.LastIndex(page, "</svg>") - strings.Index(page, "<svg xmlns=")
 	v.Logf("%s records: %s at the server, median of %v; the drawing has %d bytes", counted[1],
 		took[2].Round(time.Millisecond), took, size)
-	if n, _ := strconv.Atoi(counted[1]); n < 3000 {
+	if n, _ := strconv.Atoi(strings.ReplaceAll(counted[1], ",", "")); n < 3000 {
 		v.Errorf("there are %d records only", n)
 	}
 	if took[2] > atMost {
