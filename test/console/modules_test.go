@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"iasql/internal/test/stopwatch"
 )
 
 // TestEveryModule has all modules installed: each of their tables has its pages, and
@@ -29,9 +31,9 @@ func TestEveryModule(t *testing.T) {
 	}
 	slowest, slow := time.Duration(0), ""
 	timed := func(path string) string {
-		began := time.Now()
+		began := stopwatch.Start()
 		page := v.get(path)
-		if took := time.Since(began); took > slowest {
+		if took := began.Took(); took > slowest {
 			slowest, slow = took, path
 		}
 		return page
