@@ -177,22 +177,20 @@ func (c *Console) brokenMap(v *visit, t *tableInfo, id int64) {
 	var found []*breakage
 	var more, protected bool
 	gr := graph{}
-	names := map[string]map[int64]string{}
+	var names map[recordKey]called
 	err := v.session.read(v.ctx(), func(tx pgx.Tx) (err error) {
 		if found, more, err = loadBroken(v.ctx(), tx, start); err != nil {
 			return err
 		}
-		by := map[string][]int64{t.name: {id}}
+		keys := []recordKey{start}
 		for _, b := range found {
-			by[b.table] = append(by[b.table], b.id)
+			keys = append(keys, b.recordKey)
 		}
-		for name, ids := range by {
-			if names[name], err = recordNames(v.ctx(), tx, name, ids); err != nil {
-				return err
-			}
+		if names, err = loadNames(v.ctx(), tx, keys); err != nil {
+			return err
 		}
 		at := map[recordKey]int{start: 0}
-		gr.nodes = []node{{title: t.name, sub: number(id), href: recordPath(t.name, id), class: "here"}}
+		gr.nodes = []node{{record: start, title: t.name, href: recordPath(t.name, id), class: "here"}}
 		for _, b := range found {
 			to, drawn := at[b.by]
 			if len(gr.nodes) >= mostPicture || !drawn {
@@ -201,7 +199,8 @@ func (c *Console) brokenMap(v *visit, t *tableInfo, id int64) {
 			}
 			at[b.recordKey] = len(gr.nodes)
 			gr.edges = append(gr.edges, edge{len(gr.nodes), to})
-			gr.nodes = append(gr.nodes, node{title: b.table, sub: number(b.id), href: deletesPath(b.table, b.id), rank: b.level})
+			gr.nodes = append(gr.nodes, node{record: b.recordKey, title: b.table, href: deletesPath(b.table, b.id),
+				rank: b.level})
 		}
 		if err := gr.describe(v.ctx(), tx); err != nil {
 			return err
@@ -216,7 +215,7 @@ func (c *Console) brokenMap(v *visit, t *tableInfo, id int64) {
 	}
 	v.live = true
 	title := "What breaks if you delete " + t.name + " " + number(id)
-	content := []g.Node{h.P(recordLink(t.name, id), g.Text(" "+names[t.name][id]+" · "),
+	content := []g.Node{h.P(recordLink(t.name, id), g.Text(" "+names[start].label+" · "),
 		h.A(h.Href("/map/"+t.name+"/"+number(id)), g.Text("what it hangs on")), g.Text(" · "), h.A(h.Href("/map"),
 			g.Text("map")))}
 	if protected {
@@ -299,13 +298,13 @@ func plural[N int | int64](n N, one, many string) string {
 }
 
 // brokenLevel lists what is so many steps away.
-func brokenLevel(level []*breakage, names map[string]map[int64]string) g.Node {
+func brokenLevel(level []*breakage, names map[recordKey]called) g.Node {
 	steps := "Refers to it"
 	if n := level[0].level; n > 1 {
 		steps = "Refers to that, " + strconv.Itoa(n) + " steps away"
 	}
 	return section(steps, h.Ul(h.Class("plain"), g.Map(level, func(b *breakage) g.Node {
 		return h.Li(h.Span(h.Class("state "+b.effect.class()), g.Text(b.effect.words())), recordLink(b.table, b.id),
-			g.Text(" "+names[b.table][b.id]+" "), h.Span(h.Class("muted small"), g.Text(b.says())))
+			g.Text(" "+names[b.recordKey].label+" "), h.Span(h.Class("muted small"), g.Text(b.says())))
 	})))
 }

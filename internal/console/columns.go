@@ -85,38 +85,40 @@ func loadScopes(ctx context.Context, tx pgx.Tx) (s scopes, err error) {
 }
 
 // order are the columns of a table in the order in which a list shows them: what the
-// records are called by first, then where they are, then what people write, then the rest.
-// Of the first so many a list consists unless others are chosen.
+// records are called by first, then where they are, what has to be said, what they refer to,
+// what people write, and the rest. Of the first so many a list consists unless others are chosen.
 func (s scopes) order(form *formTable, columns []*columnInfo) (ordered []*columnInfo, usual int) {
 	rank := func(c *columnInfo) int {
 		f := form.field(c.name)
 		switch {
 		case f != nil && f.secret:
-			return 9
-		case f != nil && (f.naming || f.telling && strings.HasSuffix(c.name, "_name")) || c.name == "name":
+			return 10
+		case f != nil && (f.naming || f.telling && f.required && strings.HasSuffix(c.name, "_name")) || c.name == "name":
 			return 0
 		case c.name == "tags":
 			return 1
-		case c.identity || strings.HasSuffix(c.name, "_name") && !c.document():
+		case c.identity:
 			return 2
 		case c.name == modules.ColumnRegion:
 			if len(s.regions) > 1 {
 				return 3
 			}
-			return 7
+			return 8
 		case c.name == modules.ColumnAccount:
 			if len(s.accounts) > 1 {
 				return 3
 			}
-			return 7
-		case f != nil && f.refers != nil:
-			return 4
-		case c.document():
 			return 8
+		case c.document():
+			return 9
+		case f != nil && f.required:
+			return 4
+		case f != nil && f.refers != nil:
+			return 5
 		case c.assigned:
-			return 6
+			return 7
 		}
-		return 5
+		return 6
 	}
 	for _, c := range columns {
 		if c.name != "id" {
@@ -125,7 +127,7 @@ func (s scopes) order(form *formTable, columns []*columnInfo) (ordered []*column
 	}
 	slices.SortStableFunc(ordered, func(a, b *columnInfo) int { return rank(a) - rank(b) })
 	for _, c := range ordered {
-		if rank(c) < 8 && usual < mostListed {
+		if rank(c) < 9 && usual < mostListed {
 			usual++
 		}
 	}

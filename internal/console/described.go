@@ -29,7 +29,7 @@ const mostTold = 5
 func loadTellers(ctx context.Context, tx pgx.Tx, tables []string) (map[string][]teller, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT c.relname, a.attname, format_type(a.atttypid, NULL),
-			a.attname = ANY (m.names) OR a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$', a.attname = ANY (m.natural_key),
+			a.attname = ANY (m.names) OR `+namesIt+`, a.attname = ANY (m.natural_key),
 			NOT (a.attname = ANY (m.assigned) OR a.attname = ANY (m.identity) OR a.attname = ANY (m.write_only) OR a.attgenerated <> '' OR a.attidentity = 'a'),
 			has_column_privilege(c.oid, a.attnum, 'SELECT'), f.relname, f.attname, f.kind, f.names, f.identity
 		FROM iasql_internal.managed_table m

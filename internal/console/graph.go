@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 // node is a record, or a table, in a drawing.
 type node struct {
 	key, title, sub string
+	record          recordKey
 	href            string
 	class           string // here, bad, busy
 	rank            int    // column of the drawing
@@ -50,171 +52,155 @@ type recordKey struct {
 	id    int64
 }
 
-// neighbours walks the references from a record, both ways, so many steps and at
-// most so many records of a table from each.
+// mostNodes is how many records a picture of a record's surroundings has.
+const mostNodes = 120
+
+// neighbours walks the references from a record, both ways, so many steps and at most so
+// many records of a table from each, with a statement for each step.
 func neighbours(ctx context.Context, tx pgx.Tx, references []reference, t string, id int64, steps,
 	each int) (graph, error) {
 	var gr graph
-	at, quiet := map[recordKey]int{}, noise(references)
-	add := func(k recordKey, rank int) (int, bool) {
-		if i, known := at[k]; known {
-			return i, false
-		}
-		at[k] = len(gr.nodes)
-		gr.nodes = append(gr.nodes, node{key: k.table + " " + number(k.id), title: k.table, sub: number(k.id),
-			href: recordPath(k.table, k.id), rank: rank})
-		return at[k], true
-	}
 	start := recordKey{t, id}
-	first, _ := add(start, 0)
-	gr.nodes[first].class = "here"
+	at, drawn := map[recordKey]int{}, map[edge]bool{}
+	add := func(k recordKey, rank int) int {
+		at[k] = len(gr.nodes)
+		gr.nodes = append(gr.nodes, node{record: k, title: k.table, href: recordPath(k.table, k.id), rank: rank})
+		return at[k]
+	}
+	gr.nodes[add(start, 0)].class = "here"
+	quiet := noise(references)
 	frontier := []recordKey{start}
-	const most = 120
 	for step := 0; step < steps && len(frontier) > 0; step++ {
-		var next []recordKey
-		for _, from := range frontier {
-			for _, ref := range references {
-				if quiet[ref.from] || quiet[ref.to] {
+		related, more, err := loadRelated(ctx, tx, references, quiet, frontier, each)
+		if err != nil {
+			return gr, err
+		}
+		gr.more = gr.more || more
+		frontier = nil
+		for _, r := range related {
+			here := at[r.from]
+			there, known := at[r.to]
+			if !known {
+				if len(gr.nodes) >= mostNodes {
+					gr.more = true
 					continue
 				}
-				for _, out := range []bool{true, false} {
-					if out && ref.from != from.table || !out && (ref.to != from.table || !ref.fast) {
-						continue
-					}
-					ids, more, err := related(ctx, tx, ref, from.id, out, each)
-					if err != nil {
-						return gr, err
-					}
-					gr.more = gr.more || more
-					here := at[from]
-					for _, other := range ids {
-						k, rank := recordKey{ref.from, other}, gr.nodes[here].rank+1
-						if out {
-							k, rank = recordKey{ref.to, other}, gr.nodes[here].rank-1
-						}
-						if len(gr.nodes) >= most {
-							gr.more = true
-							continue
-						}
-						i, isNew := add(k, rank)
-						e := edge{here, i}
-						if !out {
-							e = edge{i, here}
-						}
-						if e.from != e.to && !slices.Contains(gr.edges, e) {
-							gr.edges = append(gr.edges, e)
-						}
-						if isNew {
-							next = append(next, k)
-						}
-					}
+				rank := gr.nodes[here].rank + 1
+				if r.out {
+					rank = gr.nodes[here].rank - 1
 				}
+				there = add(r.to, rank)
+				frontier = append(frontier, r.to)
+			}
+			e := edge{there, here}
+			if r.out {
+				e = edge{here, there}
+			}
+			if here != there && !drawn[e] {
+				drawn[e] = true
+				gr.edges = append(gr.edges, e)
 			}
 		}
-		frontier = next
 	}
 	return gr, gr.describe(ctx, tx)
 }
 
-// related returns the records that a record refers to by a reference, or that
-// refer to it.
-func related(ctx context.Context, tx pgx.Tx, ref reference, id int64, out bool, each int) (ids []int64, more bool,
-	err error) {
-	sql := fmt.Sprintf("SELECT t.id FROM %s f JOIN %s t ON %s WHERE f.id = $1 ORDER BY t.id LIMIT $2", table(ref.from),
-		table(ref.to), ref.same("f", "t"))
-	if !out {
-		sql = fmt.Sprintf("SELECT f.id FROM %s t JOIN %s f ON %s WHERE t.id = $1 ORDER BY f.id LIMIT $2", table(ref.to),
-			table(ref.from), ref.same("f", "t"))
+// relation is a record that another refers to (out), or is referred to by.
+type relation struct {
+	from, to recordKey
+	out      bool
+}
+
+// loadRelated reads what records refer to and what refers to them, of each at most so many by
+// a reference. more says that there are more.
+func loadRelated(ctx context.Context, tx pgx.Tx, references []reference, quiet map[string]bool, of []recordKey,
+	each int) (found []relation, more bool, err error) {
+	ids := map[string][]int64{}
+	for _, k := range of {
+		ids[k.table] = append(ids[k.table], k.id)
 	}
-	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec, id, each+1)
+	var parts []string
+	args := []any{pgx.QueryExecModeExec}
+	look := func(i int, out bool, start, other string) {
+		r := references[i]
+		from := r.to
+		if out {
+			from = r.from
+		}
+		if len(ids[from]) == 0 {
+			return
+		}
+		args = append(args, ids[from])
+		parts = append(parts, fmt.Sprintf(`SELECT %d, %t, s.id, x.id FROM unnest($%d::bigint[]) s (id)
+			CROSS JOIN LATERAL (SELECT %s.id FROM %s f JOIN %s t ON %s WHERE %s.id = s.id ORDER BY 1 LIMIT %d) x`,
+			i, out, len(args)-1, other, table(r.from), table(r.to), r.same("f", "t"), start, each+1))
+	}
+	for i, r := range references {
+		if quiet[r.from] || quiet[r.to] {
+			continue
+		}
+		look(i, true, "f", "t")
+		if r.fast {
+			look(i, false, "t", "f")
+		}
+	}
+	if len(parts) == 0 {
+		return nil, false, nil
+	}
+	rows, err := tx.Query(ctx, strings.Join(parts, " UNION ALL "), args...)
 	if err != nil {
 		return nil, false, err
 	}
-	ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-	if len(ids) > each {
-		return ids[:each], true, err
+	type way struct {
+		reference int
+		out       bool
+		of        int64
 	}
-	return ids, false, err
-}
-
-// describe gives the nodes their names and marks, a query for each table.
-func (gr *graph) describe(ctx context.Context, tx pgx.Tx) error {
-	by := map[string][]int64{}
-	for _, n := range gr.nodes {
-		var id int64
-		_, _ = fmt.Sscan(n.sub, &id)
-		by[n.title] = append(by[n.title], id)
-	}
-	for name, ids := range by {
-		states, err := loadRecordStates(ctx, tx, name, ids)
-		if err != nil {
-			return err
+	counts := map[way]int{}
+	var i int
+	var out bool
+	var from, to int64
+	_, err = pgx.ForEachRow(rows, []any{&i, &out, &from, &to}, func() error {
+		w := way{i, out, from}
+		if counts[w]++; counts[w] > each {
+			more = true
+			return nil
 		}
-		names, err := recordNames(ctx, tx, name, ids)
-		if err != nil {
-			return err
+		r := relation{recordKey{references[i].to, from}, recordKey{references[i].from, to}, out}
+		if out {
+			r.from.table, r.to.table = r.to.table, r.from.table
 		}
-		for i := range gr.nodes {
-			n := &gr.nodes[i]
-			if n.title != name {
-				continue
-			}
-			var id int64
-			_, _ = fmt.Sscan(n.sub, &id)
-			if s := states[id]; s.review || strings.HasSuffix(s.state, "Failed") {
-				n.class += " bad"
-			} else if s.state != "Present" {
-				n.class += " busy"
-			}
-			if names[id] != "" {
-				n.sub = names[id]
-			} else {
-				n.sub = "id " + n.sub
-			}
-		}
-	}
-	return nil
-}
-
-// recordNames returns what people call records: the tag Name, a column that names them, else the identity.
-func recordNames(ctx context.Context, tx pgx.Tx, t string, ids []int64) (map[int64]string, error) {
-	var tags bool
-	var name, identity *string
-	err := tx.QueryRow(ctx, `
-		SELECT coalesce(bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), false), min(a.attname) FILTER (WHERE a.attname = ANY (m.names) OR a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$'),
-			min(a.attname) FILTER (WHERE a.attname = ANY (m.identity))
-		FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.relnamespace = 'public'::regnamespace
-		JOIN iasql_internal.managed_table m ON m.name = c.relname
-		WHERE c.relname = $1 AND a.attnum > 0 AND has_column_privilege(a.attrelid, a.attnum, 'SELECT')`,
-		t).Scan(&tags, &name, &identity)
-	if err != nil {
-		return nil, err
-	}
-	parts := []string{}
-	if tags {
-		parts = append(parts, "nullif(t.tags ->> 'Name', '')")
-	}
-	for _, column := range []*string{name, identity} {
-		if column != nil {
-			parts = append(parts, "t."+ident(*column)+"::text")
-		}
-	}
-	names := map[int64]string{}
-	if len(parts) == 0 {
-		return names, nil
-	}
-	rows, err := tx.Query(ctx, "SELECT t.id, left(coalesce("+strings.Join(parts, ", ")+", ''), 60) FROM "+table(t)+
-		" t WHERE t.id = ANY ($1)", pgx.QueryExecModeExec, ids)
-	if err != nil {
-		return nil, err
-	}
-	var id int64
-	var called string
-	_, err = pgx.ForEachRow(rows, []any{&id, &called}, func() error {
-		names[id] = called
+		found = append(found, r)
 		return nil
 	})
-	return names, err
+	return found, more, err
+}
+
+// describe gives the nodes their names and marks, those of all tables at once.
+func (gr *graph) describe(ctx context.Context, tx pgx.Tx) error {
+	states := map[recordKey]*recordState{}
+	keys := make([]recordKey, len(gr.nodes))
+	for i := range gr.nodes {
+		keys[i] = gr.nodes[i].record
+		states[keys[i]] = &recordState{}
+	}
+	if err := loadShownStates(ctx, tx, states); err != nil {
+		return err
+	}
+	names, err := loadNames(ctx, tx, keys)
+	if err != nil {
+		return err
+	}
+	for i := range gr.nodes {
+		n := &gr.nodes[i]
+		if s := states[n.record]; s.review || strings.HasSuffix(s.state, "Failed") {
+			n.class += " bad"
+		} else if s.state != "Present" {
+			n.class += " busy"
+		}
+		n.sub = cmp.Or(names[n.record].label, "id "+number(n.record.id))
+	}
+	return nil
 }
 
 // Sizes of a drawing, in pixels.

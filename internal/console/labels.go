@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,10 @@ func elements(text *string, most int) []string {
 	return slices.DeleteFunc(all, func(e string) bool { return e == "NULL" })
 }
 
+// namesIt is the condition that a column a of a table m whose records have no column to be called
+// by names them all the same: it is of what tells them apart, and each has one.
+const namesIt = `(a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$' AND (a.attnotnull OR a.attname = ANY (m.required)))`
+
 // loadLabels reads what records are called, those of all tables with one query. What the
 // visitor may not see is left out.
 func loadLabels(ctx context.Context, tx pgx.Tx, wanted map[*target][]string) (labels, error) {
@@ -83,7 +88,7 @@ func loadLabels(ctx context.Context, tx pgx.Tx, wanted map[*target][]string) (la
 		SELECT c.relname, a.attname, n.naming FROM pg_attribute a
 		JOIN pg_class c ON c.oid = a.attrelid AND c.relnamespace = 'public'::regnamespace
 		JOIN iasql_internal.managed_table m ON m.name = c.relname
-		CROSS JOIN LATERAL (SELECT a.attname = ANY (m.natural_key) AND a.attname ~ '(^|_)name$' AS naming) n
+		CROSS JOIN LATERAL (SELECT `+namesIt+` AS naming) n
 		WHERE c.relname = ANY ($1) AND a.attnum > 0 AND NOT a.attisdropped AND (a.attname = ANY ($2::text[] || '{id,tags}'::text[]) OR n.naming)
 		  AND has_column_privilege(a.attrelid, a.attnum, 'SELECT') ORDER BY 1, a.attnum`, tables, columns)
 	if err != nil {
@@ -143,6 +148,40 @@ func loadLabels(ctx context.Context, tx pgx.Tx, wanted map[*target][]string) (la
 		return nil
 	})
 	return found, err
+}
+
+// loadNames reads what records are called, those of all tables at once. What the visitor may
+// not see is left out.
+func loadNames(ctx context.Context, tx pgx.Tx, keys []recordKey) (map[recordKey]called, error) {
+	ids := map[string][]string{}
+	for _, k := range keys {
+		ids[k.table] = append(ids[k.table], number(k.id))
+	}
+	rows, err := tx.Query(ctx, `SELECT m.name, m.names, m.identity FROM iasql_internal.managed_table m WHERE m.name = ANY ($1)`,
+		slices.Collect(maps.Keys(ids)))
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[*target][]string{}
+	if _, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		to := &target{key: modules.ColumnID, kind: "bigint"}
+		err := row.Scan(&to.table, &to.names, &to.identity)
+		wanted[to] = ids[to.table]
+		return struct{}{}, err
+	}); err != nil {
+		return nil, err
+	}
+	found, err := loadLabels(ctx, tx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	names := map[recordKey]called{}
+	for to := range wanted {
+		for _, r := range found[to.name()] {
+			names[recordKey{to.table, r.id}] = r
+		}
+	}
+	return names, nil
 }
 
 // mostNamed is how many references of a list are named in a cell.

@@ -97,6 +97,15 @@ func (r *mapRecord) mark() (class, words string) {
 
 func (r *mapRecord) name() string { return cmp.Or(r.label, "id "+number(r.id)) }
 
+// statesOf are the states of records, to be filled in.
+func statesOf(records []*mapRecord) map[recordKey]*recordState {
+	states := make(map[recordKey]*recordState, len(records))
+	for _, r := range records {
+		states[recordKey{r.table.name, r.id}] = &r.state
+	}
+	return states
+}
+
 func (r *mapRecord) link(choice mapChoice) string {
 	if choice.deletes {
 		return deletesPath(r.table.name, r.id)

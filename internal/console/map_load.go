@@ -136,7 +136,7 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 			WHERE k.contype = 'f' GROUP BY k.oid, k.confrelid HAVING bool_and(y.attname IN ('account', 'region'))
 		)
 		SELECT m.name, array_agg(a.attname::text ORDER BY a.attnum), coalesce(array_agg(a.attname::text) FILTER (WHERE a.attnotnull OR a.attname = ANY (m.required)), '{}'),
-			CASE WHEN cardinality(m.names) > 0 THEN m.names ELSE ARRAY(SELECT k FROM unnest(m.natural_key) k WHERE k ~ '(^|_)name$') END, m.identity, m.assigned,
+			CASE WHEN cardinality(m.names) > 0 THEN m.names ELSE coalesce(array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE `+namesIt+`), '{}') END, m.identity, m.assigned,
 			bool_or(a.attname = 'tags' AND a.atttypid = 'jsonb'::regtype), NOT m.can_insert AND NOT m.can_delete, max(c.reltuples) > $1
 		FROM iasql_internal.managed_table m
 		JOIN public.iasql_tables t ON t."table" = m.name
@@ -399,66 +399,4 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
-}
-
-// loadMapStates reads the states of records, of all tables at once, by the rules of
-// loadRecordStates.
-func loadMapStates(ctx context.Context, tx pgx.Tx, records []*mapRecord) error {
-	at := map[recordKey]*mapRecord{}
-	var names []string
-	var ids []int64
-	for _, r := range records {
-		r.state.state = "Present"
-		at[recordKey{r.table.name, r.id}] = r
-		names, ids = append(names, r.table.name), append(ids, r.id)
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	rows, err := tx.Query(ctx, `
-		WITH shown AS MATERIALIZED (SELECT * FROM unnest($1::text[], $2::bigint[]) i (name, id)),
-		pending AS MATERIALIZED (
-			SELECT l.table_name AS name, l.record_id AS id, bool_or(l.change_type = 'INSERT') AS inserted, bool_or(l.change_type = 'DELETE') AS deleted,
-				max(l.transaction_id) AS batch
-			FROM public.iasql_audit_log l
-			WHERE NOT l.settled AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE') GROUP BY 1, 2
-		), gone AS MATERIALIZED (
-			SELECT o.table_name AS name, o.record_id AS id, bool_or(o.review) AS review, max(o.state) FILTER (WHERE o.review OR o.state LIKE '%Failed') AS failed
-			FROM iasql_internal.garbage o GROUP BY 1, 2
-		), open AS MATERIALIZED (SELECT b.id FROM public.iasql_batches b WHERE b.phase = 'open')
-		SELECT i.name, i.id, CASE WHEN b.id IS NOT NULL AND NOT coalesce(s.review, false) THEN 'Staged' WHEN s.state IS NOT NULL THEN s.state
-				WHEN p.deleted THEN 'Removing' WHEN p.inserted THEN 'Creating' WHEN p.id IS NOT NULL THEN 'Updating' WHEN o.failed IS NOT NULL THEN o.failed ELSE 'Present' END,
-			coalesce(s.review, false) OR coalesce(o.review, false), left(coalesce(s.message, ''), 200)
-		FROM shown i
-		LEFT JOIN iasql_internal.record_state s ON s.table_name = i.name AND s.record_id = i.id
-		LEFT JOIN pending p ON p.name = i.name AND p.id = i.id
-		LEFT JOIN open b ON b.id = p.batch
-		LEFT JOIN gone o ON o.name = i.name AND o.id = i.id
-		WHERE s.state IS NOT NULL OR s.review OR p.id IS NOT NULL OR o.failed IS NOT NULL`, names, ids)
-	if err != nil {
-		return err
-	}
-	var k recordKey
-	var s recordState
-	_, err = pgx.ForEachRow(rows, []any{&k.table, &k.id, &s.state, &s.review, &s.message}, func() error {
-		if r := at[k]; r != nil {
-			r.state = s
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	// Both sides changed: it differs until somebody decides.
-	rows, err = tx.Query(ctx, `SELECT DISTINCT c.table_name, c.record_id FROM public.iasql_conflicts c WHERE c.resolved IS NULL AND NOT c.closed LIMIT 5000`)
-	if err != nil {
-		return err
-	}
-	_, err = pgx.ForEachRow(rows, []any{&k.table, &k.id}, func() error {
-		if r := at[k]; r != nil {
-			r.state.state, r.state.review = "Conflict", true
-		}
-		return nil
-	})
-	return err
 }

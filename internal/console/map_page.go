@@ -80,7 +80,7 @@ func (c *Console) resourceMap(v *visit) {
 			return err
 		}
 		records = d.chosen(choice)
-		if err = loadMapStates(v.ctx(), tx, records); err != nil {
+		if err = loadShownStates(v.ctx(), tx, statesOf(records)); err != nil {
 			return err
 		}
 		options, err = c.loadMapOptions(v.ctx(), tx, d, choice)
@@ -241,7 +241,7 @@ func (c *Console) mapDownload(v *visit) {
 			return err
 		}
 		records = d.chosen(choice)
-		return loadMapStates(v.ctx(), tx, records)
+		return loadShownStates(v.ctx(), tx, statesOf(records))
 	})
 	if err != nil {
 		v.failed(err)

@@ -46,7 +46,7 @@ func (b *browser) write(folder, name string, picture []byte) {
 func (b *browser) shootEvery(name, path, says string) {
 	b.Helper()
 	for _, dark := range []bool{false, true} {
-		for _, width := range []int64{1440, 390} {
+		for _, width := range []int64{1440, 820, 390} {
 			b.size(width, dark)
 			b.open(path)
 			b.says(says)
@@ -74,7 +74,7 @@ func furnish(w *harness.World) (pages []shownPage, undo func()) {
 		`UPDATE queue SET visibility_timeout = 90 WHERE name = 'orders'`,
 		`UPDATE queue SET name = 'invoices-2' WHERE name = 'salaries'`, `DELETE FROM queue WHERE name = 'staged'`)
 	w.PSQL(`CALL iasql_begin('second thoughts')`, `INSERT INTO queue (name) VALUES ('later')`)
-	batch := w.PSQL(`SELECT id FROM iasql_batches WHERE name = 'shop network'`)
+	batch := w.PSQL(`SELECT max(id) FROM iasql_batches WHERE name = 'shop network'`)
 	queue := w.PSQL(`SELECT id FROM queue WHERE name = 'orders'`)
 	vpc := w.PSQL(`SELECT id FROM vpc WHERE cidr_block = '10.9.0.0/16'`)
 	pages = []shownPage{
