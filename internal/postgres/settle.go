@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -28,16 +30,18 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		states   = map[decide.RecordRef]store.Settlement{}
 		order    []decide.RecordRef // of states
 		resolved refs
+		fought   []conflictRow
+		deposed  deposedRows
 	)
 	for _, s := range settlements {
 		sub := s.Subject
 		if s.Settle && sub.Change != nil {
 			audit = append(audit, sub.Change.AuditIDs...)
 		}
-		d.queueConflicts(batch, sub, s.Conflicts)
+		fought = appendConflicts(fought, sub, s.Conflicts)
 		switch {
 		case sub.Deposed:
-			queueDeposed(batch, s)
+			deposed.add(s)
 		case s.Forget && sub.State == nil: // there is nothing to forget
 		case s.Forget, s.State != nil && sub.RecordID != 0:
 			if _, again := states[sub.Ref()]; !again {
@@ -49,6 +53,8 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 			resolved.add(sub.Ref())
 		}
 	}
+	queueConflicts(batch, fought)
+	deposed.queue(batch)
 	if err := queueRemembered(batch, order, states); err != nil {
 		return err
 	}
@@ -65,22 +71,57 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 	return nil
 }
 
-// queueDeposed queues what is remembered of a deposed object, or that it is gone.
-func queueDeposed(batch *pgx.Batch, s store.Settlement) {
+// deposedRow is what is remembered of a deposed object.
+type deposedRow struct {
+	Table     string  `json:"table_name"`
+	Account   string  `json:"account"`
+	Region    string  `json:"region"`
+	Key       string  `json:"key"`
+	State     string  `json:"state"`
+	Message   string  `json:"message"`
+	Code      string  `json:"code"`
+	Review    bool    `json:"review"`
+	Attempts  int     `json:"attempts"`
+	Backoff   float64 `json:"backoff"` // seconds
+	SeenGoing bool    `json:"seen_going"`
+}
+
+// deposedRows are deposed objects of which something new is remembered, and those that are gone.
+// Of two about one object the later counts.
+type deposedRows struct{ remember, forget []deposedRow }
+
+func (r *deposedRows) add(s store.Settlement) {
 	sub := s.Subject
-	key, _ := sub.Table.Key(sub.State.Identity)
+	row := deposedRow{Table: sub.Table.Name, Account: sub.Scope.Account, Region: sub.Scope.Region}
+	row.Key, _ = sub.Table.Key(sub.State.Identity)
+	same := func(other deposedRow) bool {
+		return other.Table == row.Table && other.Account == row.Account && other.Region == row.Region &&
+			other.Key == row.Key
+	}
 	switch {
 	case s.Forget:
-		batch.Queue(`DELETE FROM iasql_internal.garbage WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key)
+		r.forget = append(r.forget, row)
 	case s.State != nil:
+		row.State, row.Message, row.Code = string(s.State.Name), s.State.Message, s.State.Code
+		row.Review, row.Attempts = s.State.Review, s.State.Attempts
+		row.Backoff, row.SeenGoing = s.State.Backoff.Seconds(), s.State.SeenGoing
+		r.remember = append(slices.DeleteFunc(r.remember, same), row)
+	}
+}
+
+func (r *deposedRows) queue(batch *pgx.Batch) {
+	if len(r.remember) > 0 {
 		batch.Queue(`
-			UPDATE iasql_internal.garbage SET state = $5, message = $6, code = $7, review = $8, attempts = $9, seen_going = $11,
-				next_attempt_at = `+nextAttempt("$10::double precision", "$8")+`
-			WHERE table_name = $1 AND account = $2 AND region = $3 AND key = $4`,
-			sub.Table.Name, sub.Scope.Account, sub.Scope.Region, key, s.State.Name, s.State.Message, s.State.Code,
-			s.State.Review,
-			s.State.Attempts, s.State.Backoff.Seconds(), s.State.SeenGoing)
+			UPDATE iasql_internal.garbage g SET state = v.state, message = v.message, code = v.code, review = v.review,
+				attempts = v.attempts, seen_going = v.seen_going, next_attempt_at = `+nextAttempt("v.backoff", "v.review")+`
+			FROM jsonb_to_recordset($1) v (table_name text, account text, region text, key text, state text, message text, code text,
+				review boolean, attempts integer, backoff double precision, seen_going boolean)
+			WHERE g.table_name = v.table_name AND g.account = v.account AND g.region = v.region AND g.key = v.key`, r.remember)
+	}
+	if len(r.forget) > 0 {
+		batch.Queue(`
+			DELETE FROM iasql_internal.garbage g USING jsonb_to_recordset($1) v (table_name text, account text, region text, key text)
+			WHERE g.table_name = v.table_name AND g.account = v.account AND g.region = v.region AND g.key = v.key`, r.forget)
 	}
 }
 
@@ -131,55 +172,57 @@ func (r *refs) add(ref decide.RecordRef) {
 	r.tables, r.ids = append(r.tables, ref.Table), append(r.ids, ref.ID)
 }
 
-// stateRows are rows of record_state, as parallel parameters.
-type stateRows struct {
-	refs
-	accounts, regions, names, messages, codes []string
-	reviews, replacing, going                 []bool
-	attempts, unconfirmed                     []int
-	backoffs                                  []float64
-	failedAt                                  []int64
-	identities, keys                          []*string
+// stateRow is a row of record_state.
+type stateRow struct {
+	Table       string          `json:"table_name"`
+	Record      int64           `json:"record_id"`
+	Account     string          `json:"account"`
+	Region      string          `json:"region"`
+	State       string          `json:"state"`
+	Message     string          `json:"message"`
+	Code        string          `json:"code"`
+	Review      bool            `json:"review"`
+	Attempts    int             `json:"attempts"`
+	Backoff     float64         `json:"backoff"` // seconds
+	FailedAt    int64           `json:"failed_at"`
+	Identity    json.RawMessage `json:"identity,omitempty"`
+	Key         *string         `json:"key"`
+	Replacing   bool            `json:"replacing"`
+	Unconfirmed int             `json:"unconfirmed"`
+	SeenGoing   bool            `json:"seen_going"`
 }
+
+type stateRows []stateRow
 
 func (r *stateRows) add(s *decide.Subject, st *decide.State) error {
 	identity, err := identityJSON(s.Table, st.Identity)
 	if err != nil {
 		return err
 	}
-	var image, key *string
-	if identity != nil {
-		text := string(identity)
-		image = &text
-	}
+	var key *string
 	if k, ok := s.Table.Key(st.Identity); ok {
 		key = &k
 	}
-	r.refs.add(s.Ref())
-	r.accounts, r.regions = append(r.accounts, s.Scope.Account), append(r.regions, s.Scope.Region)
-	r.names, r.messages, r.codes = append(r.names, string(st.Name)), append(r.messages, st.Message),
-		append(r.codes, st.Code)
-	r.reviews, r.attempts, r.backoffs = append(r.reviews, st.Review), append(r.attempts, st.Attempts),
-		append(r.backoffs, st.Backoff.Seconds())
-	r.failedAt, r.identities, r.keys = append(r.failedAt, st.FailedAt), append(r.identities, image), append(r.keys, key)
-	r.replacing, r.unconfirmed = append(r.replacing, st.Replacing), append(r.unconfirmed, st.Unconfirmed)
-	r.going = append(r.going, st.SeenGoing)
+	ref := s.Ref()
+	*r = append(*r, stateRow{Table: ref.Table, Record: ref.ID, Account: s.Scope.Account, Region: s.Scope.Region,
+		State: string(st.Name), Message: st.Message, Code: st.Code, Review: st.Review, Attempts: st.Attempts,
+		Backoff: st.Backoff.Seconds(), FailedAt: st.FailedAt, Identity: identity, Key: key, Replacing: st.Replacing,
+		Unconfirmed: st.Unconfirmed, SeenGoing: st.SeenGoing})
 	return nil
 }
 
 // queue queues that the states are remembered. Those of records that the guard has
 // stopped by limits that hold no longer are due, and in a second if somebody is about
 // to change them.
-func (r *stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
-	if len(r.ids) == 0 {
+func (r stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
+	if len(r) == 0 {
 		return
 	}
-	args := []any{r.tables, r.ids, r.accounts, r.regions, r.names, r.messages, r.codes, r.reviews, r.attempts,
-		r.backoffs, r.failedAt, r.identities, r.keys, r.replacing, r.unconfirmed, r.going}
+	args := []any{[]stateRow(r)}
 	next, with, from := nextAttempt("backoff", "review"), "", ""
 	if limits != nil {
 		args = append(args, limits.Max, limits.Ratio, limits.Floor)
-		with = `WITH limits AS MATERIALIZED (SELECT iasql_internal.hold_limits($17, $18, $19) AS held)`
+		with = `WITH limits AS MATERIALIZED (SELECT iasql_internal.hold_limits($2, $3, $4) AS held)`
 		next = `CASE WHEN held THEN ` + next +
 			` WHEN NOT held THEN now() ELSE clock_timestamp() + interval '1 second' END`
 		from = ` CROSS JOIN limits`
@@ -189,10 +232,9 @@ func (r *stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
 		INSERT INTO iasql_internal.record_state AS r
 			(table_name, record_id, account, region, state, message, code, review, attempts, next_attempt_at, failed_at, identity, key, replacing, unconfirmed, seen_going)
 		SELECT table_name, record_id, account, region, state, message, code, review, attempts, `+next+`,
-			failed_at, identity::jsonb, key, replacing, unconfirmed, seen_going
-		FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::boolean[], $9::integer[],
-			$10::double precision[], $11::bigint[], $12::text[], $13::text[], $14::boolean[], $15::integer[], $16::boolean[])
-			v (table_name, record_id, account, region, state, message, code, review, attempts, backoff, failed_at, identity, key, replacing, unconfirmed, seen_going)`+from+`
+			failed_at, identity, key, replacing, unconfirmed, seen_going
+		FROM jsonb_to_recordset($1) v (table_name text, record_id bigint, account text, region text, state text, message text, code text, review boolean,
+			attempts integer, backoff double precision, failed_at bigint, identity jsonb, key text, replacing boolean, unconfirmed integer, seen_going boolean)`+from+`
 		ON CONFLICT (table_name, record_id) DO UPDATE SET
 			account = excluded.account, region = excluded.region, state = excluded.state, message = excluded.message, code = excluded.code,
 			review = excluded.review, attempts = excluded.attempts, next_attempt_at = excluded.next_attempt_at, failed_at = excluded.failed_at,
@@ -200,32 +242,63 @@ func (r *stateRows) queue(batch *pgx.Batch, limits *decide.DeleteLimits) {
 			seen_going = excluded.seen_going, since = CASE WHEN r.state = excluded.state THEN r.since ELSE excluded.since END`, args...)
 }
 
-func (d *Database) queueConflicts(batch *pgx.Batch, s *decide.Subject, conflicts []decide.Conflict) {
+// conflictRow is a row of iasql_conflicts. Values is NULL where the record as a whole is meant.
+type conflictRow struct {
+	Table    string          `json:"table_name"`
+	Record   int64           `json:"record_id"`
+	Column   *string         `json:"column_name"`
+	Values   *conflictValues `json:"values"`
+	Audit    int64           `json:"audit_id"`
+	Resolved *string         `json:"resolved"`
+}
+
+type conflictValues struct {
+	Database json.RawMessage `json:"database"`
+	Cloud    json.RawMessage `json:"cloud"`
+	Base     json.RawMessage `json:"base"`
+}
+
+func appendConflicts(rows []conflictRow, s *decide.Subject, conflicts []decide.Conflict) []conflictRow {
 	for _, c := range conflicts {
-		var name *string
-		var have, cloud, base []byte
+		row := conflictRow{Table: s.Table.Name, Record: s.RecordID, Audit: c.Audit(s.Change)}
 		if c.Column != "" {
 			col := s.Table.Column(c.Column)
-			name = &c.Column
-			have, cloud, base = auditlog.ToJSON(col, c.Database), auditlog.ToJSON(col, c.Cloud),
-				auditlog.ToJSON(col, c.Base)
+			row.Column = &c.Column
+			row.Values = &conflictValues{auditlog.ToJSON(col, c.Database), auditlog.ToJSON(col, c.Cloud),
+				auditlog.ToJSON(col, c.Base)}
 		}
-		var resolved *string
 		if !c.Open {
 			how := "pushed"
 			if c.PulledAnyway {
 				how = "pulled"
 			}
-			resolved = &how
+			row.Resolved = &how
 		}
-		batch.Queue(`
-			INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, database_value, cloud_value, base, audit_id, resolved, resolved_at, resolved_by)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, CASE WHEN $8::text IS NOT NULL THEN now() END, CASE WHEN $8::text IS NOT NULL THEN current_user END)
-			ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO UPDATE
-				SET database_value = excluded.database_value, base = excluded.base, at = now(),
-				    resolved = excluded.resolved, resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by, closed = false,
-				    since = NULL, actor = NULL, actor_session = NULL, source_address = NULL, user_agent = NULL, event_id = NULL, event_time = NULL
-				WHERE iasql_conflicts.audit_id = 0 AND iasql_conflicts.closed`,
-			s.Table.Name, s.RecordID, name, have, cloud, base, c.Audit(s.Change), resolved)
+		rows = append(rows, row)
 	}
+	return rows
+}
+
+// queueConflicts queues conflicts, of two that are the same the first. The cloud's null is a value: it is taken
+// out of an object, which keeps it, and not by jsonb_to_recordset, which makes it NULL (PostgreSQL manual,
+// section 9.16.1).
+func queueConflicts(batch *pgx.Batch, conflicts []conflictRow) {
+	if len(conflicts) == 0 {
+		return
+	}
+	batch.Queue(`
+		INSERT INTO public.iasql_conflicts (table_name, record_id, column_name, database_value, cloud_value, base, audit_id, resolved, resolved_at, resolved_by)
+		SELECT table_name, record_id, column_name, v."values" -> 'database', v."values" -> 'cloud', v."values" -> 'base', audit_id, resolved,
+			CASE WHEN resolved IS NOT NULL THEN now() END, CASE WHEN resolved IS NOT NULL THEN current_user END
+		FROM (
+			SELECT DISTINCT ON (table_name, record_id, column_name, audit_id, r."values" -> 'cloud') r.*
+			FROM ROWS FROM (jsonb_to_recordset($1) AS (table_name text, record_id bigint, column_name text, "values" jsonb, audit_id bigint, resolved text))
+				WITH ORDINALITY r (table_name, record_id, column_name, "values", audit_id, resolved, n)
+			ORDER BY table_name, record_id, column_name, audit_id, r."values" -> 'cloud', n) v
+		ORDER BY n
+		ON CONFLICT (table_name, record_id, column_name, audit_id, cloud_value) DO UPDATE
+			SET database_value = excluded.database_value, base = excluded.base, at = now(),
+			    resolved = excluded.resolved, resolved_at = excluded.resolved_at, resolved_by = excluded.resolved_by, closed = false,
+			    since = NULL, actor = NULL, actor_session = NULL, source_address = NULL, user_agent = NULL, event_id = NULL, event_time = NULL
+			WHERE iasql_conflicts.audit_id = 0 AND iasql_conflicts.closed`, conflicts)
 }

@@ -144,11 +144,11 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 		errs    []*string
 		keys    []*string
 		states  []store.Settlement
+		own     []string // what the cloud calls requests of the engine's own
+		deposed []deposition
 	)
 	for _, o := range outcomes {
-		if len(o.Requests) > 0 {
-			batch.Queue(ownRequests, o.Requests)
-		}
+		own = append(own, o.Requests...)
 		if o.ByName { // of other calls the subject may not be known
 			secrets := o.Subject.Table.ColumnFlags().WriteOnly
 			batch.Queue(`UPDATE public.iasql_operations SET columns = columns - $2::text[] WHERE id = ANY ($1)`,
@@ -172,11 +172,19 @@ func (d *Database) queueOutcomes(batch *pgx.Batch, account string, outcomes []st
 			states = append(states, store.Settlement{Subject: o.Subject, State: o.State})
 		}
 		if o.Result == decide.ResultOK && o.Kind == decide.OpCreate && o.Replaces {
-			if err := queueDeposition(batch, o.Subject); err != nil {
+			one, err := depositionOf(o.Subject)
+			if err != nil {
 				return err
+			}
+			if one != nil {
+				deposed = append(deposed, *one)
 			}
 		}
 	}
+	if len(own) > 0 {
+		batch.Queue(ownRequests, own)
+	}
+	queueDepositions(batch, deposed)
 	d.entries.outdated(account, calls)
 	batch.Queue(`
 		UPDATE public.iasql_operations o
@@ -259,22 +267,39 @@ func assignedWrites(outcomes []store.Outcome) (writes []recordWrite) {
 	return writes
 }
 
-// queueDeposition deposes the predecessor of a replaced object. What is deposed already is
-// this record's from now on, which had claimed it: what names the object follows this one.
-func queueDeposition(batch *pgx.Batch, s *decide.Subject) error {
+// deposition is the predecessor of a replaced object.
+type deposition struct {
+	Table    string          `json:"table_name"`
+	Account  string          `json:"account"`
+	Region   string          `json:"region"`
+	Key      string          `json:"key"`
+	Identity json.RawMessage `json:"identity"`
+	Record   int64           `json:"record_id"`
+}
+
+// depositionOf returns the deposition of a subject's object; nil if nothing tells it from others.
+func depositionOf(s *decide.Subject) (*deposition, error) {
 	key, ok := s.Table.Key(s.Object)
 	if !ok {
-		return nil
+		return nil, nil
 	}
 	identity, err := identityJSON(s.Table, s.Object)
-	if err != nil {
-		return err
+	return &deposition{s.Table.Name, s.Scope.Account, s.Scope.Region, key, identity, s.RecordID}, err
+}
+
+// queueDepositions deposes the predecessors of replaced objects. What is deposed already is the
+// new record's from now on, which had claimed it: what names the object follows that one.
+func queueDepositions(batch *pgx.Batch, deposed []deposition) {
+	if len(deposed) == 0 {
+		return
 	}
 	batch.Queue(`
 		INSERT INTO iasql_internal.garbage (table_name, account, region, key, identity, record_id)
-		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (table_name, account, region, key) DO UPDATE SET record_id = excluded.record_id`,
-		s.Table.Name, s.Scope.Account, s.Scope.Region, key, identity, s.RecordID)
-	return nil
+		SELECT DISTINCT ON (table_name, account, region, key) table_name, account, region, key, identity, record_id
+		FROM ROWS FROM (jsonb_to_recordset($1) AS (table_name text, account text, region text, key text, identity jsonb, record_id bigint))
+			WITH ORDINALITY v (table_name, account, region, key, identity, record_id, n)
+		ORDER BY table_name, account, region, key, n DESC
+		ON CONFLICT (table_name, account, region, key) DO UPDATE SET record_id = excluded.record_id`, deposed)
 }
 
 // recordCreated writes what the cloud assigned to new objects to their

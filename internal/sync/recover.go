@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -131,25 +132,47 @@ func ended(intent decide.Intent, s *decide.Subject, result decide.Result) store.
 	return store.Outcome{Intent: intent, Subject: s}
 }
 
-// subject loads the subject of an intent; one of a record that is gone with nothing
-// pending has only its name.
+// subject loads the subject of an intent.
 func (c *cycle) subject(ctx context.Context, intent decide.Intent) (*decide.Subject, error) {
-	t := c.Registry.Table(intent.Record.Table)
-	if intent.Record.ID != 0 {
-		loaded, err := c.Store.Load(ctx, t, []int64{intent.Record.ID})
-		if err != nil {
-			return nil, fmt.Errorf("load %s %d: %w", t.Name, intent.Record.ID, err)
-		}
-		if len(loaded) == 1 {
-			s := loaded[0]
-			c.complete(s)
-			if s.Scope == (modules.Scope{}) { // a record that is gone does not say where it was
-				s.Scope = intent.Scope
-			}
-			return s, nil
+	subjects, err := c.subjects(ctx, c.Registry.Table(intent.Record.Table), []decide.Intent{intent})
+	if err != nil {
+		return nil, err
+	}
+	return subjects[0], nil
+}
+
+// subjects loads the subjects of intents of a table; one of a record that is gone with nothing
+// pending has only its name.
+func (c *cycle) subjects(ctx context.Context, t *modules.Table, intents []decide.Intent) ([]*decide.Subject, error) {
+	var ids []int64
+	for _, intent := range intents {
+		if intent.Record.ID != 0 && !slices.Contains(ids, intent.Record.ID) {
+			ids = append(ids, intent.Record.ID)
 		}
 	}
-	return &decide.Subject{Table: t, Scope: intent.Scope, RecordID: intent.Record.ID}, nil
+	loaded := map[int64]*decide.Subject{}
+	if len(ids) > 0 {
+		list, err := c.Store.Load(ctx, t, ids)
+		if err != nil {
+			return nil, fmt.Errorf("load %s %v: %w", t.Name, ids, err)
+		}
+		for _, s := range list {
+			c.complete(s)
+			loaded[s.RecordID] = s
+		}
+	}
+	subjects := make([]*decide.Subject, len(intents))
+	for i, intent := range intents {
+		s := &decide.Subject{Table: t, Scope: intent.Scope, RecordID: intent.Record.ID}
+		if known := loaded[intent.Record.ID]; known != nil {
+			one := *known                               // of two intents of one record each has its own
+			if s = &one; s.Scope == (modules.Scope{}) { // a record that is gone does not say where it was
+				s.Scope = intent.Scope
+			}
+		}
+		subjects[i] = s
+	}
+	return subjects, nil
 }
 
 // recoverRoom finds out whether a deletion that was to make room happened. It is
@@ -265,13 +288,9 @@ func firstValues(t *modules.Table, intent decide.Intent, record *decide.Record) 
 // Those that can be neither found nor given up yet stay in doubt.
 func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope modules.Scope,
 	intents []decide.Intent) ([]store.Outcome, error) {
-	subjects := make([]*decide.Subject, len(intents))
-	for i, intent := range intents {
-		s, err := c.subject(ctx, intent)
-		if err != nil {
-			return nil, err
-		}
-		subjects[i] = s
+	subjects, err := c.subjects(ctx, t, intents)
+	if err != nil {
+		return nil, err
 	}
 	found, err := c.find(ctx, t, scope, intents)
 	if err != nil { // the cloud cannot be read: nothing is known yet
@@ -281,17 +300,16 @@ func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope mo
 		}
 		return nil, nil
 	}
+	if err := c.translateFound(ctx, t, scope, found); err != nil {
+		return nil, err
+	}
 	var resolved []store.Outcome
 	for i, intent := range intents {
 		s := subjects[i]
 		object, ok := found[intent.Token]
 		switch {
 		case ok:
-			out, err := c.foundCreation(ctx, s, scope, intent, object)
-			if err != nil {
-				return nil, err
-			}
-			resolved = append(resolved, out)
+			resolved = append(resolved, foundCreation(s, intent, object))
 		case intent.Expired:
 			resolved = append(resolved, ended(intent, s, decide.ResultAbandoned))
 		case t.Creation == modules.ByName && s.Record != nil && intent.AsksFor(t, s.Record.Row):
@@ -304,20 +322,32 @@ func (c *cycle) lookForCreations(ctx context.Context, t *modules.Table, scope mo
 	return resolved, nil
 }
 
-// foundCreation returns the outcome of a creation in doubt whose object has been
-// found.
-func (c *cycle) foundCreation(ctx context.Context, s *decide.Subject, scope modules.Scope, intent decide.Intent,
-	object modules.Row) (store.Outcome, error) {
-	t := s.Table
-	fillScope(t, scope, object)
-	db := object.Clone()
-	if err := c.Store.ToDatabase(ctx, t, scope, []modules.Row{db}); err != nil {
-		return store.Outcome{}, fmt.Errorf("translate a recovered %s: %w", t.Name, err)
+// translateFound puts rows of the database in place of objects that were found.
+func (c *cycle) translateFound(ctx context.Context, t *modules.Table, scope modules.Scope,
+	found map[string]modules.Row) error {
+	var rows []modules.Row
+	for token, object := range found {
+		fillScope(t, scope, object)
+		found[token] = object.Clone()
+		rows = append(rows, found[token])
 	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := c.Store.ToDatabase(ctx, t, scope, rows); err != nil {
+		return fmt.Errorf("translate recovered records of %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// foundCreation returns the outcome of a creation in doubt whose object, as the database names
+// it, has been found.
+func foundCreation(s *decide.Subject, intent decide.Intent, object modules.Row) store.Outcome {
+	t := s.Table
 	out := ended(intent, s, decide.ResultOK)
-	out.Object, out.ByName = db, t.Creation == modules.ByName
+	out.Object, out.ByName = object, t.Creation == modules.ByName
 	out.State = s.Remember(decide.State{Name: decide.StateCreating, Due: true})
-	out.State.Identity, out.State.Replacing = decide.IdentityOf(t, db), false
+	out.State.Identity, out.State.Replacing = decide.IdentityOf(t, object), false
 	if old, named := s.Identity(); named && intent.Replaces {
 		s.Object = old // the predecessor, which has to go
 	}
@@ -330,7 +360,7 @@ func (c *cycle) foundCreation(ctx context.Context, s *decide.Subject, scope modu
 			out.State = nil
 		}
 	}
-	return out, nil
+	return out
 }
 
 // find returns the objects that creations in doubt have made, by token.

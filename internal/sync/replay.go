@@ -102,6 +102,9 @@ func (c *cycle) findReplayed(ctx context.Context, at place, subjects []*decide.S
 		}
 		return nil, nil
 	}
+	if err := c.translateFound(ctx, subjects[0].Table, at.scope, objects); err != nil {
+		return nil, err
+	}
 	var resolved []store.Outcome
 	for i, s := range subjects {
 		found := false
@@ -111,11 +114,7 @@ func (c *cycle) findReplayed(ctx context.Context, at place, subjects []*decide.S
 				continue
 			}
 			found = true
-			out, err := c.foundCreation(ctx, s, at.scope, intent, object)
-			if err != nil {
-				return nil, err
-			}
-			resolved = append(resolved, out)
+			resolved = append(resolved, foundCreation(s, intent, object))
 		}
 		if !found && c.settings.WentBackAge < 2*c.settings.ConsistencyWindow { // it may not be visible yet (R13)
 			c.doubts.undecided(s.Ref(), at.scope)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"iasql/internal/test/stopwatch"
 )
 
 var million = flag.Bool("million", false, "time each kind of page with a table of 1,000,000 records")
@@ -73,9 +75,9 @@ func TestMillion(t *testing.T) {
 		"/changes?between=1&hours=24", "/sql", "/sql/names", "/modules", "/as-of?table=queue"} {
 		var took [3]time.Duration
 		for i := range took {
-			began := time.Now()
+			began := stopwatch.Start()
 			v.get(path)
-			took[i] = time.Since(began)
+			took[i] = began.Took()
 		}
 		median := max(min(took[0], took[1]), min(max(took[0], took[1]), took[2]))
 		t.Logf("%-55s %s", path, median.Round(time.Millisecond))
