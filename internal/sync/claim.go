@@ -3,6 +3,8 @@ package sync
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -55,25 +57,23 @@ func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*de
 	if err != nil {
 		return fmt.Errorf("match identities of %s in %s: %w", t.Name, scope, err)
 	}
+	claimants, err := c.claimants(ctx, t, subjects, found)
+	if err != nil {
+		return err
+	}
 	for i, s := range subjects {
 		if found[i].Batch != c.lease.Batch { // it may be undone
 			s.Claim.Batch = found[i].Batch
 		}
-		if s.Record == nil && s.Change != nil && s.Change.Insert && !s.Deposed {
-			if err := c.adopted(ctx, s, found[i], identities[i]); err != nil {
-				return err
-			}
+		if asksWhose(s) {
+			s.Claim.By = claimants.adopter(s, found[i], identities[i])
 		}
 		if found[i].Record == nil || found[i].Record.ID == s.RecordID && !s.Deposed {
 			continue
 		}
 		// Its row may not say yet what has become of it: a successor, or a name
 		// that it only asks for.
-		claim, err := c.claimOf(ctx, t, found[i], identities[i])
-		if err != nil {
-			return err
-		}
-		s.Claim = claim
+		s.Claim = claimants.of(t, found[i], identities[i])
 		if s.Lost() {
 			if s.State != nil {
 				s.State.Identity = nil
@@ -84,50 +84,80 @@ func (c *cycle) claimIn(ctx context.Context, scope modules.Scope, subjects []*de
 	return nil
 }
 
-// adopted finds out whose the object is that a record has named which was deleted before
-// it was settled: that of the record it was made for, by its state. To delete it was
-// never the deleted one's to ask.
-func (c *cycle) adopted(ctx context.Context, s *decide.Subject, found store.Match, identity modules.Row) error {
+// asksWhose reports whether a subject has named an object which was deleted before it was
+// settled: the object may be another's.
+func asksWhose(s *decide.Subject) bool {
+	return s.Record == nil && s.Change != nil && s.Change.Insert && !s.Deposed
+}
+
+// claimants are records that may stand for objects, by id.
+type claimants map[int64]*decide.Subject
+
+// claimants loads the records whose rows do not say whether they stand for what was found.
+func (c *cycle) claimants(ctx context.Context, t *modules.Table, subjects []*decide.Subject,
+	found []store.Match) (claimants, error) {
+	asked := map[int64]bool{}
+	for i, s := range subjects {
+		if asksWhose(s) {
+			for _, id := range found[i].RememberedBy {
+				asked[id] = true
+			}
+		}
+		if r := found[i].Record; r != nil && (found[i].Pending || found[i].Remembered) {
+			asked[r.ID] = true
+		}
+	}
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	ids := slices.Sorted(maps.Keys(asked))
+	loaded, err := c.Store.Load(ctx, t, ids)
+	if err != nil {
+		return nil, fmt.Errorf("load %s %v: %w", t.Name, ids, err)
+	}
+	all := claimants{}
+	for _, s := range loaded {
+		all[s.RecordID] = s
+	}
+	return all, nil
+}
+
+// adopter returns whose the object is that a record has named which was deleted before it was
+// settled: that of the record it was made for, by its state; 0 for nobody's. To delete it was never
+// the deleted one's to ask.
+func (l claimants) adopter(s *decide.Subject, found store.Match, identity modules.Row) int64 {
 	for _, id := range found.RememberedBy {
 		if id == s.RecordID {
 			continue
 		}
-		claim, err := c.claimBy(ctx, s.Table, id, identity)
-		if err != nil {
-			return err
-		}
-		if claim.By != 0 {
-			s.Claim.By = claim.By
-			return nil
+		if claim := l.by(s.Table, id, identity); claim.By != 0 {
+			return claim.By
 		}
 	}
-	return nil
+	return s.Claim.By
 }
 
-// claimOf returns the claim of a record, found by its row, to the object of that
-// identity; none if it does not stand for the object.
-func (c *cycle) claimOf(ctx context.Context, t *modules.Table, found store.Match,
-	identity modules.Row) (decide.Claim, error) {
+// of returns the claim of a record, found by its row, to the object of that identity; none if
+// it does not stand for the object.
+func (l claimants) of(t *modules.Table, found store.Match, identity modules.Row) decide.Claim {
 	id := found.Record.ID
 	if !found.Pending && !found.Remembered {
-		return decide.Claim{By: id}, nil
+		return decide.Claim{By: id}
 	}
-	return c.claimBy(ctx, t, id, identity)
+	return l.by(t, id, identity)
 }
 
-// claimBy returns the claim of a record to the object of that identity; none if it does
-// not stand for the object.
-func (c *cycle) claimBy(ctx context.Context, t *modules.Table, id int64, identity modules.Row) (decide.Claim, error) {
-	loaded, err := c.Store.Load(ctx, t, []int64{id})
-	if err != nil {
-		return decide.Claim{}, fmt.Errorf("load %s %d: %w", t.Name, id, err)
+// by returns the claim of a record to the object of that identity; none if it does not stand
+// for the object.
+func (l claimants) by(t *modules.Table, id int64, identity modules.Row) decide.Claim {
+	s := l[id]
+	if s == nil || s.Record == nil {
+		return decide.Claim{}
 	}
 	want, _ := t.Key(identity)
-	for _, s := range loaded {
-		has, _ := s.Identity()
-		if key, named := t.Key(has); s.Record != nil && named && key == want && t.Scope(has) == t.Scope(identity) {
-			return decide.Claim{By: id, Pending: s.Change != nil}, nil
-		}
+	has, _ := s.Identity()
+	if key, named := t.Key(has); named && key == want && t.Scope(has) == t.Scope(identity) {
+		return decide.Claim{By: id, Pending: s.Change != nil}
 	}
-	return decide.Claim{}, nil
+	return decide.Claim{}
 }
