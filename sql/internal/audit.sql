@@ -42,7 +42,7 @@ BEGIN
         IF guarded OR managed.holds_data THEN
             fixed := managed.fixed || ARRAY(SELECT jsonb_object_keys(managed.fixed_within));
         END IF;
-        tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK');
+        tracking := EXISTS (SELECT FROM public.iasql_mode m WHERE m.mode = 'TRACK' AND coalesce(m.table_name, TG_TABLE_NAME) = TG_TABLE_NAME);
         IF managed.write_only <> '{}' AND NOT managed.settings THEN
             staged := iasql_internal.staged(TG_TABLE_NAME);
             hides := staged <> '{}';
