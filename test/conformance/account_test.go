@@ -28,6 +28,9 @@ func TestEveryModuleIsDescribed(t *testing.T) {
 // VPC and all that is in it, by all modules. Nothing is changed there, and what
 // has been imported stays as it is.
 func TestDefaultAccount(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it installs all modules: make test-all runs it")
+	}
 	t.Parallel()
 	w := harness.NewWorld(t)
 	calls := watch(t, w)

@@ -19,6 +19,9 @@ const infrastructure = `
 // infrastructure: with twins that only their order or their tags tell apart,
 // quotes, unicode, json, arrays and nulls.
 func TestRepeatElsewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second database and account: make test-all runs it")
+	}
 	t.Parallel()
 	first := harness.Start(t, east, "aws_vpc", "aws_sqs", "aws_s3")
 	first.PSQL(`SELECT iasql_sync_now()`)

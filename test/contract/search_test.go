@@ -140,6 +140,9 @@ func TestSearchSeesAsItsCaller(t *testing.T) {
 
 // The index of 100,000 records answers as fast as a console wants it.
 func TestSearchAmongMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100,000 records: make test-all runs it")
+	}
 	t.Parallel()
 	w := harness.Start(t, east, "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name) VALUES ('first')`)

@@ -9,6 +9,9 @@ import (
 // TestFirstChanges follows the pages docs/first-change to the letter: what a page says to type works where the page has
 // come to by then, or fails where the page says that it fails.
 func TestFirstChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles a copy of the project: make test-all runs it")
+	}
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {

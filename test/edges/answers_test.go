@@ -124,6 +124,9 @@ func TestUnicode(t *testing.T) {
 // Values longer than anybody would expect, values that this version does not
 // know, fields it does not know, answers that are cut.
 func TestOddAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep of odd answers: make test-all runs it")
+	}
 	t.Parallel()
 	w := start(t, "aws_secrets_manager", "aws_dynamo", "aws_vpc")
 

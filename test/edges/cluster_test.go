@@ -85,6 +85,9 @@ func TestDiskFull(t *testing.T) {
 // The clock of the database jumps a day back, two days ahead, and comes right.
 // Waiting records, the schedule and users' waiting functions go on.
 func TestClock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs libfaketime: make test-all runs it")
+	}
 	t.Parallel()
 	clock, err := harness.NewClock(t)
 	if err != nil {

@@ -333,6 +333,9 @@ func TestTwoEngines(t *testing.T) {
 
 // Of several engines one ticks, on time, whoever of them is killed and however the database's clock jumps back.
 func TestTicksGoOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for clocks: make test-all runs it")
+	}
 	t.Parallel()
 	w := harness.NewWorld(t)
 	engines := []*harness.Process{w.Serve(), w.Serve(), w.Serve()}

@@ -104,6 +104,9 @@ func TestEventSourceByName(t *testing.T) {
 
 // TestEveryName installs every type that has a name by it, all at once.
 func TestEveryName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep of types: make test-all runs it")
+	}
 	t.Parallel()
 	w := start(t, cloudcontrol.Options{Schemas: cloudcontrol.AWS(t, "../..")})
 	w.is("0|t", `SELECT count(*) FILTER (WHERE created_table_name NOT IN (SELECT name FROM iasql_type_names) OR record_count <> 0), count(*) > 20

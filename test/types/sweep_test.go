@@ -27,6 +27,9 @@ const together = 100
 // hands of others on the other: made, changed in every property that can be, changed by
 // others, tracked, replaced, deleted, adopted, with a fixpoint after each.
 func TestEveryLife(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a sweep of types: make test-all runs it")
+	}
 	t.Parallel()
 	published := cloudcontrol.AWS(t, "../..")
 	names := slices.Sorted(maps.Keys(published))
