@@ -356,7 +356,8 @@ func (e *Engine) tellStop(ctx context.Context, log *slog.Logger, seen Observatio
 	}
 }
 
-// tellRestored logs that nothing is pushed since the database may have gone back in time (R30), and when that has ended.
+// tellRestored logs that nothing is pushed since the database may have gone back in time (R30), and when that has
+// ended.
 func (e *Engine) tellRestored(ctx context.Context, why string) {
 	switch before, _ := e.restored.Swap(why).(string); {
 	case why == before:

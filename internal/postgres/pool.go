@@ -77,7 +77,8 @@ func Connect(ctx context.Context, url string, maxConns int32) (*pgxpool.Pool, er
 	return connect(ctx, url, maxConns, "", engineSettings)
 }
 
-// ConnectReadOnly opens a pool of connections in which nothing can be written, and no statement takes longer than limit.
+// ConnectReadOnly opens a pool of connections in which nothing can be written, and no statement takes longer than
+// limit.
 func ConnectReadOnly(ctx context.Context, url string, limit time.Duration) (*pgxpool.Pool, error) {
 	return connect(ctx, url, 2, "", engineSettings+fmt.Sprintf(`
 		SET default_transaction_read_only = on;

@@ -238,7 +238,8 @@ func spelledPlace(at place) string {
 	return at.table + " in " + at.scope.Region
 }
 
-// tellDenied reports which places the cloud has begun to deny since the last listing of each, and which it has ceased to.
+// tellDenied reports which places the cloud has begun to deny since the last listing of each, and which it has ceased
+// to.
 func (c *cycle) tellDenied() {
 	var denied, permitted []string
 	for _, l := range c.resync.ended {
