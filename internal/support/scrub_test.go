@@ -1,8 +1,11 @@
 package support
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRedact: of free text what the product might have said stays, and nothing else does.
@@ -66,5 +69,24 @@ func TestParts(t *testing.T) {
 				t.Errorf("%s: the last kind is Plain, which need not be said", q.name)
 			}
 		}
+	}
+}
+
+// TestPartsThatFail: a part that takes too long, or fails, is there with the reason, in which nothing is that must not be.
+func TestPartsThatFail(t *testing.T) {
+	t.Parallel()
+	g := &gatherer{Options: Options{Limit: 20 * time.Millisecond}}
+	late := g.read(t.Context(), "late", ".csv", "", func(ctx context.Context) (string, error) {
+		<-ctx.Done()
+		return "", ctx.Err()
+	})
+	if late.Name != "late.csv" || string(late.Text) != "this part could not be read: not read within 20ms\n" || late.Err == nil {
+		t.Errorf("late: %q, %v", late.Text, late.Err)
+	}
+	failed := g.read(t.Context(), "failed", ".csv", "", func(context.Context) (string, error) {
+		return "a,b\n", errors.New("the password of grandmaster is hunter2000")
+	})
+	if string(failed.Text) != "a,b\nthis part could not be read: the password of … is …\n" {
+		t.Errorf("failed: %q", failed.Text)
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -162,6 +165,15 @@ func TestSupportBundle(t *testing.T) {
 	if out, err := support(w, login.String(), "--output", zipped, "--yes"); err != nil ||
 		len(opened(t, zipped)) != len(files) {
 		t.Errorf("a zip: %v\n%s", err, out)
+	}
+	// What a running engine tells of itself, if somebody says where.
+	served := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(to, `iasql_cycles_total{account="zanzibar",kind="full"} 7`)
+	}))
+	defer served.Close()
+	if out, err := support(w, login.String(), "--metrics", served.URL, "--show", "process"); err != nil ||
+		!strings.HasPrefix(out, `iasql_cycles_total{account="account-`) || !strings.HasSuffix(out, `",kind="full"} 7`+"\n") {
+		t.Errorf("--metrics: %v\n%s", err, out)
 	}
 	// What cannot be read is in it as its error: a table that is gone, and a database that is away.
 	w.Admin(`ALTER TABLE iasql_internal.garbage RENAME TO lost`)
