@@ -312,7 +312,9 @@ func (e *Engine) tell(ctx context.Context, log *slog.Logger, seen Observation, b
 		log.WarnContext(ctx, "failed", append(about, "error", problem.Err)...)
 	}
 	tellDenied(ctx, log, report)
-	e.tellStop(ctx, log, seen)
+	if batch == 0 { // who waits for a batch is told what stops it
+		e.tellStop(ctx, log, seen)
+	}
 	level := slog.LevelInfo
 	if seen.Err == nil && report.Calls+report.Pulled+report.Settled == 0 { // as most do
 		level = slog.LevelDebug
@@ -345,8 +347,9 @@ func (e *Engine) tellStop(ctx context.Context, log *slog.Logger, seen Observatio
 		log.InfoContext(ctx, "the account is no longer held", "why_before", before.why)
 		before = stop{}
 	}
+	const digits = "0123456789" // how many operations wait is no news
 	switch {
-	case now == before:
+	case now.held == before.held && strings.TrimLeft(now.why, digits) == strings.TrimLeft(before.why, digits):
 	case now.held:
 		log.WarnContext(ctx, "the account is held", "why", now.why)
 	case now.why != "":
