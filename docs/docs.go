@@ -9,3 +9,8 @@ import "embed"
 //
 //go:embed modules/*.md compositions.md
 var Modules embed.FS
+
+// Pages holds pages whose words the product's own texts have (package iasql/internal/support).
+//
+//go:embed design.md operating.md runbook.md batches.md watch.md
+var Pages embed.FS

@@ -92,7 +92,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
 	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), batchCommand(), applyCommand(),
 		importStateCommand(), importPricesCommand(), composeCommand(),
-		versionCommand(), doctorCommand(log), iamPolicyCommand(), docsCommand(), correctCommand())
+		versionCommand(), doctorCommand(log), supportCommand(log), iamPolicyCommand(), docsCommand(), correctCommand())
 	flags.SortFlags = false
 	return root
 }

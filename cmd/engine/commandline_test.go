@@ -66,6 +66,8 @@ func TestCommandLine(t *testing.T) {
 		{"doctor --only database --regions a,b --modules aws_vpc --json",
 			map[string]string{"DATABASE_URL": "y", "AWS_ENDPOINT_URL": "http://z"},
 			"database-url=y aws-endpoint=http://z only=database regions=[a,b] modules=[aws_vpc] json=true"},
+		{"support-bundle --output a.zip --show locks", map[string]string{"DATABASE_URL": "y"},
+			"database-url=y output=a.zip yes=false show=locks metrics="},
 	} {
 		flags, args, err := read(t, test.line, test.env)
 		if err != nil {
@@ -121,7 +123,7 @@ func TestFlags(t *testing.T) {
 	root.InitDefaultHelpCmd()
 	without := []string{"help", "no-migrate", "read-only", "assume-role", "watch", "json", "only", "account", "regions",
 		"modules", "sample", "deadline", "preview", "exit-code", "preview-hash", "revision", "message", "on-error",
-		"replace", "name", "linux"}
+		"replace", "name", "linux", "output", "yes", "show", "metrics"}
 	for _, cmd := range append(root.Commands(), root) {
 		seen := map[string]bool{}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {

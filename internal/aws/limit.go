@@ -122,10 +122,15 @@ type limit struct {
 	pause time.Time // no call before
 }
 
+// idle reports whether nobody has asked for so long that it is forgotten, at full rate by then.
 func (l *limit) idle(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return now.Sub(l.at) > idleLimits
+	idle := now.Sub(l.at) > idleLimits
+	if idle {
+		l.recover(now)
+	}
+	return idle
 }
 
 // wait returns when the call may be made.
@@ -169,16 +174,30 @@ func (l *limit) throttled(sent time.Time, after time.Duration) {
 	l.recover(now)
 	l.cut = now
 	l.bucket.SetBurstAt(now, 0) // what was saved up here AWS does not have
+	begins := l.rate == l.most
 	l.set(now, max(min(leastRate, l.most), l.rate/2))
-	l.logger.Info("aws throttles", "account", l.key.account, "region", l.key.region, "service", l.key.service, "action",
-		l.key.action, "rate", l.rate, "retry_after", after)
+	if begins && l.rate < l.most {
+		l.tell(slog.LevelInfo, "aws throttles", "rate", l.rate, "retry_after", after)
+	} else {
+		l.tell(slog.LevelDebug, "aws throttles still", "rate", l.rate, "retry_after", after)
+	}
 }
 
+// recover regains what the time since allows.
 func (l *limit) recover(now time.Time) {
 	if l.rate < l.most {
 		l.set(now, min(l.most, l.rate+recovery*now.Sub(l.at).Seconds()))
+		if l.rate == l.most {
+			l.tell(slog.LevelInfo, "aws no longer throttles", "rate", l.rate)
+		}
 	}
 	l.at = now
+}
+
+// tell logs something of the limit.
+func (l *limit) tell(level slog.Level, text string, fields ...any) {
+	l.logger.Log(context.Background(), level, text, append([]any{"account", l.key.account, "region", l.key.region,
+		"service", l.key.service, "action", l.key.action}, fields...)...)
 }
 
 func (l *limit) set(now time.Time, r float64) {

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -423,4 +424,40 @@ func TestClassesOfAnswers(t *testing.T) {
 			t.Errorf("%s: %s: %s, want %s", c.code, c.message, got, c.want)
 		}
 	}
+}
+
+// Throttling has a line when it begins and one when it ends, however often it is found between.
+func TestThrottlingIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		ls := newLimits(slog.New(slog.NewTextHandler(&log, nil)))
+		l := ls.of(limitKey{account: "a", service: "Route 53", action: "ListHostedZones"}, 2.5, 5)
+		for range 5 {
+			<-time.After(10 * time.Millisecond)
+			l.throttled(time.Now(), 0)
+		}
+		if err := l.wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := log.String(); strings.Count(got, "throttles") != 1 || !strings.Contains(got, "action=ListHostedZones") {
+			t.Errorf("it begins: %s", got)
+		}
+		<-time.After(time.Minute)
+		for range 3 {
+			if err := l.wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := log.String(); strings.Count(got, "aws throttles") != 1 || strings.Count(got, "aws no longer throttles") != 1 {
+			t.Errorf("it ends: %s", got)
+		}
+		// One that nobody asks for any more ends when it is forgotten.
+		log.Reset()
+		l.throttled(time.Now(), 0)
+		<-time.After(time.Hour)
+		ls.of(limitKey{action: "another"}, 1, 1)
+		if got := log.String(); strings.Count(got, "aws throttles") != 1 || strings.Count(got, "aws no longer throttles") != 1 {
+			t.Errorf("it is forgotten: %s", got)
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	gosync "sync"
 	"time"
 
@@ -310,7 +311,10 @@ func (e *Engine) tell(ctx context.Context, log *slog.Logger, seen Observation, b
 		}
 		log.WarnContext(ctx, "failed", append(about, "error", problem.Err)...)
 	}
-	e.tellStop(ctx, log, seen)
+	tellDenied(ctx, log, report)
+	if batch == 0 { // who waits for a batch is told what stops it
+		e.tellStop(ctx, log, seen)
+	}
 	level := slog.LevelInfo
 	if seen.Err == nil && report.Calls+report.Pulled+report.Settled == 0 { // as most do
 		level = slog.LevelDebug
@@ -320,19 +324,66 @@ func (e *Engine) tell(ctx context.Context, log *slog.Logger, seen Observation, b
 		report.Failed)
 }
 
+// stop is why cycles of an account are stopped.
+type stop struct {
+	why  string
+	held bool // nothing at all is done about the account
+}
+
 // tellStop logs why cycles of an account are stopped when that begins, and that it has ended.
 func (e *Engine) tellStop(ctx context.Context, log *slog.Logger, seen Observation) {
 	report := seen.Report
-	if seen.Err != nil || report.Stopped == "" && seen.Kind != string(store.Full) {
+	if seen.Err != nil {
+		return
+	}
+	e.tellRestored(ctx, report.Restored)
+	if report.Stopped == "" && seen.Kind != string(store.Full) || report.Restored != "" && !report.Held {
 		return // what stops full cycles need not stop others
 	}
-	before, _ := e.stops.Swap(seen.Account, report.Stopped)
-	switch before, _ := before.(string); {
-	case report.Stopped == before:
-	case report.Stopped != "":
-		log.WarnContext(ctx, "cycle stopped for review", "why", report.Stopped)
-	case before != "":
-		log.InfoContext(ctx, "cycles are no longer stopped for review", "why_before", before)
+	now := stop{report.Stopped, report.Held}
+	last, _ := e.stops.Swap(seen.Account, now)
+	before, _ := last.(stop)
+	if before.held && !now.held {
+		log.InfoContext(ctx, "the account is no longer held", "why_before", before.why)
+		before = stop{}
+	}
+	const digits = "0123456789" // how many operations wait is no news
+	switch {
+	case now.held == before.held && strings.TrimLeft(now.why, digits) == strings.TrimLeft(before.why, digits):
+	case now.held:
+		log.WarnContext(ctx, "the account is held", "why", now.why)
+	case now.why != "":
+		log.WarnContext(ctx, "cycle stopped for review", "why", now.why)
+	case before.why != "":
+		log.InfoContext(ctx, "cycles are no longer stopped for review", "why_before", before.why)
+	}
+}
+
+// tellRestored logs that nothing is pushed since the database may have gone back in time (R30), and when that has
+// ended.
+func (e *Engine) tellRestored(ctx context.Context, why string) {
+	switch before, _ := e.restored.Swap(why).(string); {
+	case why == before:
+	case why != "":
+		e.log.WarnContext(ctx, "nothing is pushed: the database may have gone back in time", "why", why)
+	default:
+		e.log.InfoContext(ctx, "it is confirmed that the database has gone back in time; what is pending is pushed",
+			"why_before", before)
+	}
+}
+
+// named is how many places a message names.
+const named = 5
+
+// tellDenied logs which listings the cloud has begun to deny, and which it permits again.
+func tellDenied(ctx context.Context, log *slog.Logger, report store.Report) {
+	if n := len(report.Denied); n > 0 {
+		log.WarnContext(ctx, "the cloud denies listings", "count", n, "such_as",
+			strings.Join(report.Denied[:min(n, named)], ", "))
+	}
+	if n := len(report.Permitted); n > 0 {
+		log.InfoContext(ctx, "the cloud permits listings again", "count", n, "such_as",
+			strings.Join(report.Permitted[:min(n, named)], ", "))
 	}
 }
 

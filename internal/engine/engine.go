@@ -85,6 +85,7 @@ type Engine struct {
 	registry    *modules.Registry
 	world       modules.World // nil: nobody asks who accounts are
 	stops       gosync.Map    // by account: why its cycles are stopped, as was logged last
+	restored    atomic.Value  // why nothing is pushed since the database may have gone back, as was logged last
 	database    *postgres.Database
 	queue       *river.Client[pgx.Tx]
 	interval    string        // the sync_interval in force

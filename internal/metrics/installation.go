@@ -2,12 +2,15 @@ package metrics
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // fresh is how long what was read is told again: many may scrape, or somebody may
@@ -53,6 +56,22 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 		g("iasql_listings_denied", "Listings that the cloud does not permit, by account and table.",
 			`SELECT account, table_name, count(*) FROM iasql_internal.listing WHERE denied IS NOT NULL GROUP BY 1, 2`,
 			"account", "table"),
+		g("iasql_places",
+			"Tables in regions that an account has, by what the last listing came to: read, denied as a whole, or failed.",
+			`SELECT account, CASE WHEN u.error IS NULL OR u.partly THEN 'read' WHEN u.denied THEN 'denied' ELSE 'failed' END, count(*)
+			 FROM iasql_internal.listing l FULL JOIN iasql_internal.unread u USING (account, table_name, region) GROUP BY 1, 2`,
+			"account", "answer"),
+		g("iasql_rows_deleted_by_pulls", "Rows that went from the tables in the last 15 minutes because their objects "+
+			"had gone from the cloud; of the last 20000 changes.",
+			// (By the primary key: the index on ts knows nothing of what was written since the last vacuum.)
+			`WITH newest AS MATERIALIZED (
+				SELECT l.account, l.origin, l.change_type, l.ts FROM public.iasql_audit_log l
+				WHERE l.id > (SELECT max(k.id) FROM public.iasql_audit_log k) - 20000)
+			 SELECT a.name, count(n.account) FROM iasql_internal.account a
+			 LEFT JOIN newest n ON n.account = a.name AND n.origin = 'engine' AND n.change_type = 'DELETE' AND n.ts > now() - interval '15 minutes'
+			 GROUP BY 1`, "account"),
+		g("iasql_audit_log_bytes", "How much of the disk the audit log takes, with its indexes.",
+			`SELECT pg_total_relation_size('public.iasql_audit_log')`),
 		g("iasql_max_staleness_seconds",
 			"How old the newest listing of a table may become: the setting max_staleness or, while events of changes "+
 				"are relied on, watched_staleness if that is longer.",
@@ -93,6 +112,10 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 		g("iasql_batch_oldest_seconds",
 			"How long the oldest batch has been open that nobody has committed yet; 0 if there is none.",
 			`SELECT coalesce(extract(epoch FROM clock_timestamp() - min(opened_at)), 0)::double precision FROM iasql_internal.batch WHERE phase = 'open'`),
+		g("iasql_batch_commit_seconds",
+			"How long the commit or the undoing has been under way that began first; 0 if there is none.",
+			`SELECT coalesce(extract(epoch FROM clock_timestamp() - min(coalesce(begun_at, commit_asked, opened_at))), 0)::double precision
+			 FROM iasql_internal.batch WHERE phase IN ('committing', 'reverting') AND closed_at IS NULL`),
 		g("iasql_batch_timeout_seconds", "The setting batch_timeout.",
 			`SELECT extract(epoch FROM iasql_internal.setting('batch_timeout')::interval)::double precision`),
 		g("iasql_cycle_last_end_timestamp_seconds",
@@ -181,3 +204,30 @@ func (p poolCollector) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(poolMost, prometheus.GaugeValue, float64(stat.MaxConns()))
 	to <- prometheus.MustNewConstMetric(poolWaited, prometheus.CounterValue, stat.AcquireDuration().Seconds())
 }
+
+// OfInstallation returns what every engine of a database tells alike, in Prometheus' text format.
+func OfInstallation(ctx context.Context, pool *pgxpool.Pool) (string, error) {
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(newInstallation(pool)); err != nil {
+		return "", err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	said := &page{header: http.Header{}}
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(said, request)
+	return said.String(), nil
+}
+
+// page keeps what a handler answers.
+type page struct {
+	strings.Builder
+	header http.Header
+}
+
+// Header implements http.ResponseWriter.
+func (p *page) Header() http.Header { return p.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (p *page) WriteHeader(int) {}

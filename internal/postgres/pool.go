@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
@@ -74,6 +75,15 @@ func Open(ctx context.Context, url string) (*pgx.Conn, error) {
 // url must be a member of iasql_engine.
 func Connect(ctx context.Context, url string, maxConns int32) (*pgxpool.Pool, error) {
 	return connect(ctx, url, maxConns, "", engineSettings)
+}
+
+// ConnectReadOnly opens a pool of connections in which nothing can be written, and no statement takes longer than
+// limit.
+func ConnectReadOnly(ctx context.Context, url string, limit time.Duration) (*pgxpool.Pool, error) {
+	return connect(ctx, url, 2, "", engineSettings+fmt.Sprintf(`
+		SET default_transaction_read_only = on;
+		SET statement_timeout = %d;
+		SET lock_timeout = '2s';`, limit.Milliseconds()))
 }
 
 // ConnectEngine opens the pool of a running engine: each of its connections has

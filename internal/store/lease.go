@@ -53,6 +53,10 @@ type Report struct {
 	More    bool   // there may be more to do at once, by another cycle
 	List    bool   // events hint at what a full cycle has to list
 	Locked  bool   // something is to be done with tables that are locked
+	// Restored says why nothing is pushed: the database may have gone back in time (R30). "" if it has not.
+	Restored string
+	// Denied are the places that the cloud has begun to deny, and Permitted those that it no longer does.
+	Denied, Permitted []string
 }
 
 // MaxErrors bounds the errors a report carries.

@@ -29,6 +29,7 @@ func (c *cycle) pushesNothing() string {
 // identify is R27: it asks the account who it is before anything else is asked of it. If that is not who it was, the
 // cycle ends with errHeld; it has neither pushed nor pulled anything.
 func (c *cycle) identify(ctx context.Context) (err error) {
+	c.report.count(func(r *store.Report) { r.Restored = c.settings.Restored })
 	if why := c.pushesNothing(); why != "" && c.lease.Batch != 0 && !c.ReadOnly {
 		c.report.count(func(r *store.Report) { r.Stopped, r.Held = why, true })
 		return errHeld

@@ -66,6 +66,7 @@ func (c *cycle) list(ctx context.Context) (_ []decide.Step, err error) {
 	if _, err := c.pull(ctx, deletes); err != nil {
 		return nil, err
 	}
+	c.tellDenied()
 	if ended := slices.Concat(c.resync.failed, c.resync.ended); len(ended)+len(c.resync.gone) > 0 {
 		if err := c.Store.Listed(ctx, c.lease, ended, c.resync.gone); err != nil {
 			return nil, fmt.Errorf("remember what was listed: %w", err)

@@ -230,6 +230,32 @@ func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
 	return said != err.Error()
 }
 
+// spelledPlace is a place of an account, for people.
+func spelledPlace(at place) string {
+	if at.scope.Region == "" {
+		return at.table
+	}
+	return at.table + " in " + at.scope.Region
+}
+
+// tellDenied reports which places the cloud has begun to deny since the last listing of each, and which it has ceased
+// to.
+func (c *cycle) tellDenied() {
+	var denied, permitted []string
+	for _, l := range c.resync.ended {
+		at := place{l.Table, l.Scope}
+		switch before := c.resync.known[at].Denied; {
+		case before == "" && l.Denied != "":
+			denied = append(denied, spelledPlace(at))
+		case before != "" && l.Denied == "":
+			permitted = append(permitted, spelledPlace(at))
+		}
+	}
+	slices.Sort(denied)
+	slices.Sort(permitted)
+	c.report.count(func(r *store.Report) { r.Denied, r.Permitted = denied, permitted })
+}
+
 // fail notes that a listing failed (R32).
 func (d *resync) fail(at place, err error) {
 	d.lock.Lock()

@@ -175,7 +175,7 @@ var demos = [][]string{
 // What the documentation says works in the demo as it is.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	followed := map[string]bool{}
+	followed := map[string]bool{"docs/runbook.md": true} // by test/runbook, after the faults that it is about
 	for _, pages := range demos {
 		d := startDemo(t)
 		for _, page := range pages {
