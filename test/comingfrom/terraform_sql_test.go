@@ -15,8 +15,8 @@ import (
 	"iasql/internal/test/everytable"
 )
 
-// Each file of this folder has the examples of one resource's page in SQL, with all arguments that have a column and with
-// values of our own. given.sql is what they stand on.
+// Each file of this folder has one resource in SQL: all arguments of its page's examples that have a column, with
+// values of our own. Several examples can be one statement. given.sql is what they stand on.
 const inSQL = "testdata/terraform/"
 
 var (
@@ -67,12 +67,13 @@ func columnsOf(sql string) map[string][]string {
 	return columns
 }
 
-// Every argument that has a column is written in SQL, by a user, in one transaction for each resource. The tables accept it,
-// and what is written is found in the column, and in the path within it.
+// Every argument that has a column is written in SQL, by a user, in one transaction for each resource. The tables
+// accept it, and what is written is found in the column, and in the path within it.
 func TestTerraformArgumentsAreWritten(t *testing.T) {
 	t.Parallel()
 	w := everytable.NewWorld(t)
-	w.Admin(`SET iasql.origin = 'engine'`, `INSERT INTO aws_regions (region, is_default, is_enabled) VALUES ('us-east-1', true, true)`,
+	w.Admin(`SET iasql.origin = 'engine'`,
+		`INSERT INTO aws_regions (region, is_default, is_enabled) VALUES ('us-east-1', true, true)`,
 		`INSERT INTO availability_zone (region, name) VALUES ('us-east-1', 'us-east-1a'), ('us-east-1', 'us-east-1b')`)
 	conn, err := pgx.Connect(t.Context(), w.UserURL)
 	if err != nil {
@@ -117,7 +118,8 @@ func TestTerraformArgumentsAreWritten(t *testing.T) {
 	t.Log("\n" + b.String())
 }
 
-// write runs the examples of a resource in a transaction that it takes back, and returns how many of the arguments they set.
+// write runs the examples of a resource in a transaction that it takes back, and returns how many of the arguments
+// they set.
 func write(t *testing.T, conn *pgx.Conn, resource string, list []argument) int {
 	t.Helper()
 	read := func(name string) string {
@@ -140,7 +142,8 @@ func write(t *testing.T, conn *pgx.Conn, resource string, list []argument) int {
 	before := map[string]int64{} // the last record of given.sql
 	for table := range columns {
 		var last int64
-		if err := tx.QueryRow(t.Context(), `SELECT coalesce(max(id), 0) FROM `+pgx.Identifier{table}.Sanitize()).Scan(&last); err != nil {
+		newest := `SELECT coalesce(max(id), 0) FROM ` + pgx.Identifier{table}.Sanitize()
+		if err := tx.QueryRow(t.Context(), newest).Scan(&last); err != nil {
 			t.Errorf("%s: %v", resource, err)
 			return 0
 		}

@@ -16,8 +16,8 @@ import (
 )
 
 // What the examples of Terraform's documentation use, and where it is here: terraform.csv has the arguments,
-// terraform_pages.csv the pages that they are of, terraform_examples.sql ten examples in SQL that the engine carries out,
-// and testdata/terraform all arguments of each resource in SQL. The files hold facts, and no text of these pages.
+// terraform_pages.csv the pages that they are of, terraform_examples.sql ten examples in SQL that the engine carries
+// out, and testdata/terraform all arguments of each resource in SQL. The files hold facts, and no text of these pages.
 const (
 	terraformPage  = "../../docs/coming-from-terraform.md"
 	argumentsBegin = "<!-- arguments: made by go test ./test/comingfrom -run TestTerraformArguments -args -update -->\n"
