@@ -16,8 +16,8 @@ import (
 )
 
 // What the examples of Terraform's documentation use, and where it is here: terraform.csv has the arguments,
-// terraform_pages.csv the pages that they are of, and terraform_examples.sql ten examples in SQL.
-// The files hold facts, and no text of these pages.
+// terraform_pages.csv the pages that they are of, terraform_examples.sql ten examples in SQL that the engine carries
+// out, and testdata/terraform all arguments of each resource in SQL. The files hold facts, and no text of these pages.
 const (
 	terraformPage  = "../../docs/coming-from-terraform.md"
 	argumentsBegin = "<!-- arguments: made by go test ./test/comingfrom -run TestTerraformArguments -args -update -->\n"
@@ -81,6 +81,16 @@ func facts(t *testing.T, file string, header ...string) [][]string {
 	return rows[1:]
 }
 
+// arguments returns the rows of terraform.csv.
+func arguments(t *testing.T) []argument {
+	t.Helper()
+	var list []argument
+	for _, row := range facts(t, "terraform.csv", "resource", "argument", "table", "column", "path_or_note", "reason") {
+		list = append(list, argument{row[0], row[1], row[2], row[3], row[4], row[5]})
+	}
+	return list
+}
+
 // described returns the descriptions of all tables. It takes neither a database nor a cloud.
 func described(t *testing.T) *modules.Registry {
 	t.Helper()
@@ -110,11 +120,8 @@ func writable(registry *modules.Registry, table, column string) string {
 func TestTerraformArguments(t *testing.T) {
 	t.Parallel()
 	registry := described(t)
-	var arguments []argument
-	seen := map[string]bool{}
-	for _, row := range facts(t, "terraform.csv", "resource", "argument", "table", "column", "path_or_note", "reason") {
-		a := argument{row[0], row[1], row[2], row[3], row[4], row[5]}
-		arguments = append(arguments, a)
+	arguments, seen := arguments(t), map[string]bool{}
+	for _, a := range arguments {
 		name := a.resource + "." + a.name
 		if seen[name] {
 			t.Errorf("%s is there twice", name)
