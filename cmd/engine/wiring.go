@@ -108,7 +108,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 		Watch: func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) engine.Watcher {
 			return &watch.Watch{Clients: clients, Registry: registry, Pool: pool, Engine: id, Log: log}
 		},
-		World:       func() modules.World { return clients },
+		Worlds:      func() modules.Worlds { return modules.Worlds{aws.Provider: clients} },
 		Version:     version,
 		Log:         log,
 		Accounts:    flags.Accounts,

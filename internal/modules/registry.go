@@ -51,7 +51,7 @@ func (m *Module) Tables() []*Table {
 type Registry struct {
 	extend  sync.Mutex
 	content atomic.Pointer[content]
-	ordered atomic.Pointer[Ordering]
+	ordered sync.Map // by provider: the *Ordering that was asked last
 	names   []TypeName
 
 	compositions []*Composition
@@ -67,16 +67,18 @@ type Ordering struct {
 	names []string
 }
 
-// Ordered returns the tables of these names that have a resource in their order. The last
+// Ordered returns the provider's tables of these names that have a resource in their order. The last
 // answer is kept, because every cycle asks, mostly for the same.
-func (r *Registry) Ordered(names []string) *Ordering {
+func (r *Registry) Ordered(provider string, names []string) *Ordering {
 	c := r.content.Load()
-	if known := r.ordered.Load(); known != nil && known.of == c && slices.Equal(known.names, names) {
-		return known
+	if kept, _ := r.ordered.Load(provider); kept != nil {
+		if known := kept.(*Ordering); known.of == c && slices.Equal(known.names, names) {
+			return known
+		}
 	}
 	var tables []*Table
 	for _, name := range names {
-		if res := c.resources[name]; res != nil {
+		if res := c.resources[name]; res != nil && res.Table().Provider == provider {
 			tables = append(tables, res.Table())
 		}
 	}
@@ -84,7 +86,7 @@ func (r *Registry) Ordered(names []string) *Ordering {
 	for i, t := range o.Tables {
 		o.Rank[t.Name] = i
 	}
-	r.ordered.Store(o)
+	r.ordered.Store(provider, o)
 	return o
 }
 
