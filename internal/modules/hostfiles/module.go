@@ -124,6 +124,9 @@ func (f *files) Get(ctx context.Context, r modules.GetRequest) ([]modules.Observ
 	return found, unread
 }
 
+// others look after what there is in a scope that is not pruned: only users delete it.
+const others = "others on the host"
+
 // observed returns what was read, and an [*modules.Unread] of what was not.
 func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []modules.Observation, unread error) {
 	var missed []modules.UnreadObject
@@ -136,7 +139,7 @@ func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []mo
 		}
 		o := modules.Observation{Row: row(e)}
 		if !hosts.Pruned(scopes, e.Path) {
-			o.Protected = "no row of host_scope that names it says prune"
+			o.Manager = others
 		}
 		found = append(found, o)
 	}
