@@ -85,9 +85,14 @@ func New(options Options) *Hosts {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
+	roots := make([]string, len(options.Roots))
 	for i, root := range options.Roots {
-		options.Roots[i] = filepath.Clean(root)
+		roots[i] = root
+		if absolute, err := filepath.Abs(root); err == nil {
+			roots[i] = absolute
+		}
 	}
+	options.Roots = roots
 	return &Hosts{options: options, known: map[string]*host{}}
 }
 

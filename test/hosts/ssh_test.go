@@ -291,3 +291,40 @@ func TestQuietRead(t *testing.T) {
 		t.Logf("edit to effect, psql included: %s", time.Since(begun))
 	}
 }
+
+// TestCut: connections are cut while files are written, again and again. There is never half a file, and in the end all is
+// as the table says.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	w, s := remote(t)
+	w.confirm()
+	long := func(c string) string { return strings.Repeat(c, 200_000) }
+	w.PSQL(fmt.Sprintf(`INSERT INTO host_file (account, path, content) SELECT 'web', '%s/etc/f' || n, repeat('a', 200000) FROM generate_series(1, 5) n`, w.root))
+	w.Settled()
+	whole := func() {
+		t.Helper()
+		for n := 1; n <= 5; n++ {
+			text, err := os.ReadFile(filepath.Join(w.root, fmt.Sprint("etc/f", n)))
+			if err != nil || len(text) != 200_000 || strings.Trim(string(text), string(text[:1])) != "" {
+				t.Errorf("f%d has %d bytes: %v", n, len(text), err)
+			}
+		}
+	}
+	rounds := 3
+	if os.Getenv("IASQL_TEST_ALL") != "" {
+		rounds = 8
+	}
+	letter := ""
+	for i := range rounds {
+		letter = string(rune('b' + i))
+		w.PSQL(`UPDATE host_file SET content = repeat('` + letter + `', 200000)`)
+		time.Sleep(time.Duration(i*13) * time.Millisecond)
+		s.kill()
+		whole()
+		s.start()
+	}
+	w.becomes("0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	whole()
+	w.has("etc/f3", long(letter))
+	w.row("5", `SELECT count(*) FROM host_file`)
+}

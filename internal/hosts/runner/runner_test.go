@@ -217,7 +217,10 @@ func TestHostile(t *testing.T) {
 func TestApply(t *testing.T) {
 	root := t.TempDir()
 	ask := serve(t, root)
-	do := func(want, have *Entry) Code { t.Helper(); return code(ask(Request{Verb: Apply, Want: want, Have: have})) }
+	do := func(want, have *Entry) Code {
+		t.Helper()
+		return code(ask(Request{Verb: Apply, Want: want, Have: have}))
+	}
 	is := func(got, want Code) {
 		t.Helper()
 		if got != want {
