@@ -11,18 +11,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/aws"
+	"iasql/internal/hosts"
 	"iasql/internal/modules"
 	"iasql/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) {
 	testdb.Main(m, func(ctx context.Context, url string) error {
-		registry, err := modules.NewRegistry(Modules(aws.New(aws.Options{}))...)
+		registry, err := modules.NewRegistry(every()...)
 		if err != nil {
 			return err
 		}
 		return testdb.TablesAlone(ctx, url, registry)
 	})
+}
+
+// every returns the modules of every world.
+func every() []*modules.Module {
+	return append(Modules(aws.New(aws.Options{})), Hosts(hosts.New(hosts.Options{}))...)
 }
 
 // odd are values of each type among which there is one that breaks any rule.
@@ -47,7 +53,7 @@ var odd = map[string][]string{
 // can break it, a user cannot, and a user can change whatever else there is in the row.
 func TestOddValuesFit(t *testing.T) {
 	t.Parallel()
-	registry, err := modules.NewRegistry(Modules(aws.New(aws.Options{}))...)
+	registry, err := modules.NewRegistry(every()...)
 	if err != nil {
 		t.Fatal(err)
 	}
