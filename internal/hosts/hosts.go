@@ -221,6 +221,12 @@ func (h *Hosts) Identify(ctx context.Context, scope modules.Scope, fresh bool) (
 	if err := h.load(ctx, k, true); err != nil {
 		return modules.Identity{}, err
 	}
+	k.lock.Lock()
+	if fresh && k.settings.Root != "" && k.session != nil {
+		k.session.close() // opening a directory is asking it
+		k.session = nil
+	}
+	k.lock.Unlock()
 	had := k.current()
 	s, err := h.connect(ctx, k, "")
 	if err == nil && fresh && s == had {

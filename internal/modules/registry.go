@@ -45,6 +45,14 @@ func (m *Module) Tables() []*Table {
 	return tables
 }
 
+// Provider returns whose accounts the module's tables are of, [Table.Provider]; "" of a module without tables.
+func (m *Module) Provider() string {
+	for _, t := range m.Tables() {
+		return t.Provider
+	}
+	return ""
+}
+
 // Registry holds the modules that an engine knows: those it was built with, and
 // resource types that it has been told of since ([Registry.Extend]). It is safe for
 // concurrent use, and forgets nothing.
@@ -293,6 +301,11 @@ func (r *Registry) TypeNames() []TypeName { return r.names }
 
 // Modules returns every module, dependencies before dependents.
 func (r *Registry) Modules() []*Module { return r.content.Load().modules }
+
+// Of returns the modules of a provider, dependencies before dependents.
+func (r *Registry) Of(provider string) []*Module {
+	return slices.DeleteFunc(slices.Clone(r.Modules()), func(m *Module) bool { return m.Provider() != provider })
+}
 
 // Module returns the module of that name, nil if there is none.
 func (r *Registry) Module(name string) *Module { return r.content.Load().byName[name] }

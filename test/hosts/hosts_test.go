@@ -363,6 +363,12 @@ func TestConflict(t *testing.T) {
 	w.PSQL(`DELETE FROM host_file WHERE path LIKE '/etc/d%'`)
 	w.Settled()
 	w.has("etc/d", "-")
+	// And a file whose directory comes after it.
+	w.PSQL(`INSERT INTO host_file (account, path, kind, content) VALUES ('here', '/etc/n/f', 'file', 'nested'), ('here', '/etc/n', 'directory', NULL)`)
+	begun := time.Now()
+	w.Settled()
+	t.Logf("a file before its directory took %s", time.Since(begun))
+	w.has("etc/n/f", "nested")
 	// A root that the engine was not started with is nobody's to use.
 	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/')`)
 	w.refused("start it with --host-root /", `SELECT iasql_sync_now()`)
