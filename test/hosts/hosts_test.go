@@ -295,6 +295,11 @@ func TestScope(t *testing.T) {
 	w.PSQL(`SELECT iasql_forget('host_file', id) FROM host_file`)
 	w.PSQL(`DELETE FROM host`)
 	w.has("etc/x", "1")
+	// A scope that is new is looked at without anybody's asking.
+	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('again', '`+w.root+`')`, `INSERT INTO host_scope (account, pattern) VALUES ('again', '/etc/*')`)
+	w.Becomes(shortly, "/etc/x", `SELECT path FROM host_file`)
+	w.PSQL(`INSERT INTO host_scope (account, pattern) VALUES ('again', '/srv/*')`)
+	w.Becomes(shortly, "2", `SELECT count(*) FROM host_file`)
 	// The database and the runner understand patterns in the same way.
 	for _, c := range [][3]string{
 		{"/etc/hosts", "/etc/hosts", "t"}, {"/etc/*", "/etc/hosts", "t"}, {"/etc/*", "/etc/a/b", "f"}, {"/etc/**", "/etc/a/b", "t"},
@@ -306,6 +311,14 @@ func TestScope(t *testing.T) {
 			t.Errorf("%s names %s: %s", c[0], c[1], got)
 		}
 	}
+	// All of it goes, and leaves the files.
+	w.PSQL(`SELECT * FROM iasql_uninstall('host_files', 'host')`)
+	if got := w.Admin(`SELECT string_agg(proname, ' ') FROM pg_proc WHERE proname LIKE 'host\_%'`, `SELECT string_agg(relname, ' ') FROM pg_class WHERE relname LIKE 'host%'`); strings.TrimSpace(got) != "" {
+		t.Errorf("left over: %s", got)
+	}
+	w.has("srv/x", "1")
+	w.PSQL(`SELECT * FROM iasql_install('host_files')`)
+	w.row("0", `SELECT count(*) FROM host`)
 }
 
 // TestPrune: ENFORCE deletes what has no record where a scope says so, and imports it elsewhere.

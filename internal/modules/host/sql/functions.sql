@@ -151,6 +151,25 @@ CREATE OR REPLACE TRIGGER host_scope_keeps_records
     AFTER DELETE OR UPDATE OF account, kind, pattern ON public.host_scope
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_keeps_records();
 
+-- What is looked at has changed: it is listed by the next full cycle, however seldom it has changed before.
+CREATE OR REPLACE FUNCTION iasql_internal.host_scope_looks() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    UPDATE iasql_internal.listing AS l SET expected = clock_timestamp() WHERE l.account = NEW.account AND l.table_name = 'host_' || NEW.kind;
+    PERFORM iasql_internal.enqueue('sync', NEW.account);
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_scope_looks() IS
+    'Trigger: what a new scope names is looked at soon.';
+
+CREATE OR REPLACE TRIGGER host_scope_looks
+    AFTER INSERT OR UPDATE OF account, kind, pattern ON public.host_scope
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_looks();
+
 -- A host that is deleted here stays as it is.
 CREATE OR REPLACE FUNCTION iasql_internal.host_let_go() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
