@@ -64,6 +64,8 @@ type Options struct {
 var (
 	dialWithin  = 10 * time.Second // to connect, log in and start the runner
 	startWithin = 60 * time.Second // the same where the runner is put there first
+	helloWithin = 5 * time.Second  // to say that it is still there
+	moment      = time.Second      // of a connection that could not be made the last time
 	idleWithin  = 30 * time.Second // between two answers
 	firstPause  = 2 * time.Second  // after a connection that could not be made
 	mostPause   = 30 * time.Second
@@ -101,6 +103,9 @@ func (h *Hosts) Close() {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	for _, known := range h.known {
+		known.lock.Lock()
+		known.gone = true
+		known.lock.Unlock()
 		known.drop()
 	}
 }
@@ -114,8 +119,10 @@ type host struct {
 	settings Settings
 	loaded   time.Time
 	session  session
-	accepted string // who it was when it was asked last; "" before
-	failure  error  // of the last try to connect
+	accepted string        // who it was when it was asked last; "" before
+	dialing  chan struct{} // closed when a connection that is being made is there, or is not; nil: none is
+	gone     bool          // nobody connects any more
+	failure  error         // of the last try to connect
 	failed   time.Time
 	pause    time.Duration
 }
@@ -178,7 +185,7 @@ func (h *Hosts) load(ctx context.Context, k *host, anew bool) error {
 	defer k.lock.Unlock()
 	if !sameWay(&settings, &k.settings) {
 		// What was known of the way in is of another.
-		k.failure, k.pause = nil, 0
+		k.failure, k.pause, k.dialing = nil, 0, nil
 		if k.session != nil {
 			k.session.close()
 			k.session = nil
@@ -228,12 +235,14 @@ func (h *Hosts) Identify(ctx context.Context, scope modules.Scope, fresh bool) (
 	}
 	k.lock.Unlock()
 	had := k.current()
-	s, err := h.connect(ctx, k, "")
+	s, err := h.connect(ctx, k)
 	if err == nil && fresh && s == had {
 		// It was asked when the connection was made. Is it still there?
-		if err = s.do(ctx, &runner.Request{Verb: runner.Hello}, func(runner.Answer) error { return nil }); err != nil && ctx.Err() == nil {
+		limit, cancel := context.WithTimeout(ctx, helloWithin)
+		defer cancel()
+		if err = s.do(limit, &runner.Request{Verb: runner.Hello}, func(runner.Answer) error { return nil }); err != nil && ctx.Err() == nil {
 			k.drop()
-			s, err = h.connect(ctx, k, "")
+			s, err = h.connect(ctx, k)
 		}
 	}
 	if err != nil {
@@ -255,39 +264,67 @@ func (k *host) current() session {
 	return nil
 }
 
-// connect returns the host's session, which it makes if there is none. Whoever answers has to be expected, unless that
-// is "". It has the turn.
-func (h *Hosts) connect(ctx context.Context, k *host, expected string) (session, error) {
+// connect returns the host's session, which is made in the background if there is none. Who waits for a host that has not
+// answered the last time waits for a moment only: a cycle of a silent host delays no other. It has the turn.
+func (h *Hosts) connect(ctx context.Context, k *host) (session, error) {
 	if s := k.current(); s != nil {
 		return s, nil
 	}
 	k.lock.Lock()
-	settings, failure, wait := k.settings, k.failure, k.pause-time.Since(k.failed)
-	k.lock.Unlock()
-	if failure != nil && wait > 0 {
-		return nil, failure
-	}
-	s, err := h.open(ctx, &settings)
-	if ctx.Err() != nil {
-		if s != nil {
-			s.close()
+	patience := startWithin
+	if k.failure != nil {
+		if time.Since(k.failed) < k.pause {
+			defer k.lock.Unlock()
+			return nil, k.failure
 		}
+		patience = moment
+	}
+	if k.dialing == nil {
+		k.dialing = make(chan struct{})
+		go h.dial(k, k.settings, k.dialing)
+	}
+	dialing := k.dialing
+	k.lock.Unlock()
+	select {
+	case <-dialing:
+	case <-time.After(patience):
+	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err == nil && expected != "" && s.who() != expected {
-		err = &modules.Error{Class: modules.Denied, Code: "AnotherHost",
-			Message: fmt.Sprintf("host %s says now that it is %s, and it was %s", k.name, s.who(), expected)}
-		s.close()
+	if s := k.current(); s != nil {
+		return s, nil
 	}
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	if err != nil {
+	if k.failure == nil { // the settings have changed meanwhile
+		return nil, &modules.Error{Class: modules.Transient, Code: "Unreachable",
+			Message: fmt.Sprintf("host %s has not been reached yet", k.name)}
+	}
+	return nil, k.failure
+}
+
+// dial makes the host's session, and closes ended.
+func (h *Hosts) dial(k *host, settings Settings, ended chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	s, err := h.open(ctx, &settings)
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	if k.dialing == ended {
+		k.dialing = nil
+	}
+	close(ended)
+	switch {
+	case !sameWay(&settings, &k.settings) || k.gone:
+		if s != nil {
+			s.close()
+		}
+	case err != nil:
 		k.failure, k.failed = err, time.Now()
 		k.pause = min(max(2*k.pause, firstPause), mostPause)
-		return nil, err
+	default:
+		k.failure, k.pause, k.session = nil, 0, s
 	}
-	k.failure, k.pause, k.session = nil, 0, s
-	return s, nil
 }
 
 // open makes a session.
@@ -313,9 +350,13 @@ func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, e
 		err = &modules.Error{Class: modules.Transient, Code: "NotIdentified",
 			Message: fmt.Sprintf("host %s has not said yet who it is", name)}
 	} else {
-		s, err = h.connect(ctx, k, accepted)
+		s, err = h.connect(ctx, k)
 	}
 	release()
+	if err == nil && s.who() != accepted {
+		err = &modules.Error{Class: modules.Denied, Code: "AnotherHost",
+			Message: fmt.Sprintf("host %s says now that it is %s, and it was %s", name, s.who(), accepted)}
+	}
 	if err != nil {
 		return err
 	}

@@ -256,6 +256,12 @@ func TestHangs(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 	w.Becomes(2*shortly, "t", `SELECT held LIKE '%does not answer%' FROM iasql_worlds WHERE account = 'mute'`)
+	// Once it is known to be mute, nobody waits for it for long.
+	begun = time.Now()
+	w.refused("does not answer", `SELECT iasql_sync_now()`)
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
 }
 
 // TestQuietRead measures what a host costs that has not changed.
