@@ -103,7 +103,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool),
 				ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer,
 				Observe: calls})
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: flags.HostRoots, Logger: log})
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: flags.HostRoots})
 			return allModules(clients, machines)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,11 +56,10 @@ type Options struct {
 	Roots []string
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.
 	Runner func(arch string) ([]byte, error)
-	Logger *slog.Logger
 }
 
-// Bounds of time. Tests shorten them.
-var (
+// Bounds of time.
+const (
 	dialWithin  = 10 * time.Second // to connect, log in and start the runner
 	startWithin = 60 * time.Second // the same where the runner is put there first
 	helloWithin = 5 * time.Second  // to say that it is still there
@@ -70,6 +68,7 @@ var (
 	firstPause  = 2 * time.Second  // after a connection that could not be made
 	mostPause   = 30 * time.Second
 	loadedFor   = time.Second // settings are read anew
+	unusedFor   = time.Hour   // a connection is closed, as that of a host that is not in the tables any more
 )
 
 // Hosts implements [modules.World].
@@ -77,15 +76,13 @@ type Hosts struct {
 	options Options
 	lock    sync.Mutex
 	known   map[string]*host
+	swept   time.Time
 }
 
 // New returns the hosts that Load knows.
 func New(options Options) *Hosts {
 	if options.Runner == nil {
 		options.Runner = embeddedRunner
-	}
-	if options.Logger == nil {
-		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	roots := make([]string, len(options.Roots))
 	for i, root := range options.Roots {
@@ -118,6 +115,7 @@ type host struct {
 	lock     sync.Mutex
 	settings Settings
 	loaded   time.Time
+	used     time.Time
 	session  session
 	accepted string        // who it was when it was asked last; "" before
 	dialing  chan struct{} // closed when a connection that is being made is there, or is not; nil: none is
@@ -141,10 +139,32 @@ type session interface {
 func (h *Hosts) host(name string) *host {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	if h.known[name] == nil {
-		h.known[name] = &host{name: name, turn: make(chan struct{}, 1)}
+	h.sweep()
+	k := h.known[name]
+	if k == nil {
+		k = &host{name: name, turn: make(chan struct{}, 1)}
+		h.known[name] = k
 	}
-	return h.known[name]
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	k.used = time.Now()
+	return k
+}
+
+// sweep closes connections that nobody has used for long. It looks once a minute.
+func (h *Hosts) sweep() {
+	if time.Since(h.swept) < time.Minute {
+		return
+	}
+	h.swept = time.Now()
+	for _, k := range h.known {
+		k.lock.Lock()
+		if k.session != nil && time.Since(k.used) > unusedFor {
+			k.session.close()
+			k.session = nil
+		}
+		k.lock.Unlock()
+	}
 }
 
 func (k *host) drop() {

@@ -141,6 +141,18 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// TestSweep: a connection that nobody uses is closed, and no other.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	h := answering(&stub{said: "me"}, scoped)
+	h.host("other").session = &stub{said: "other"}
+	h.host("other").used = time.Now().Add(-2 * unusedFor)
+	h.swept = time.Time{}
+	if h.host("web").session == nil || h.known["other"].session != nil {
+		t.Errorf("%+v, %+v", h.known["web"], h.known["other"])
+	}
+}
+
 // TestMissingRunner: an engine that was built without the runners says so.
 func TestMissingRunner(t *testing.T) {
 	t.Parallel()

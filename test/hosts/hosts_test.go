@@ -77,7 +77,7 @@ func start(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root}, Logger: log,
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root},
 				Runner: func(string) ([]byte, error) { return built() }})
 			return registry(machines)
 		},

@@ -36,7 +36,7 @@ var odd = map[string][]string{
 	"text": {"NULL", "''", "' '", "E'an odd\\nvalue, %$/*'", "repeat('x', 17000)", "'arn:aws:kms:eu-west-1:1:alias/x'",
 		"'odd.fifo'", "'iasql:x'", "'aws/odd'", "'lambda'", "'HTTP'", "'ipv6'",
 		"'0.0.0.0/0'", "'CUSTOMER_MANAGED_KMS'", "'PROVISIONED'", "'network'", "'OFF'", "'FIXED'", "'redis'",
-		"'memcached'"},
+		"'memcached'", "repeat('x', 300000)"},
 	"integer": {"NULL", "-99", "2000000000", "0", "1", "7"}, "bigint": {"NULL", "-99", "9000000000000000000", "0", "1"},
 	"double precision": {"NULL", "'NaN'", "-1e300", "1e300", "0"},
 	"numeric":          {"NULL", "-99", "1e30", "0"}, "boolean": {"NULL", "true", "false"},
