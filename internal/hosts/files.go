@@ -22,8 +22,8 @@ func refused(name, what string, of string) error {
 }
 
 // files makes a request, and returns what it is answered. asked reports whether a path was asked for.
-func (h *Hosts) files(ctx context.Context, name string, request *runner.Request, asked func(path string) bool) ([]runner.Entry,
-	error) {
+func (h *Hosts) files(ctx context.Context, name string, request *runner.Request,
+	asked func(path string) bool) ([]runner.Entry, error) {
 	var all []runner.Entry
 	seen := map[string]bool{}
 	err := h.ask(ctx, name, request, func(a runner.Answer) error {

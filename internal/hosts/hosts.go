@@ -260,7 +260,8 @@ func (h *Hosts) Identify(ctx context.Context, scope modules.Scope, fresh bool) (
 		// It was asked when the connection was made. Is it still there?
 		limit, cancel := context.WithTimeout(ctx, helloWithin)
 		defer cancel()
-		if err = s.do(limit, &runner.Request{Verb: runner.Hello}, func(runner.Answer) error { return nil }); err != nil && ctx.Err() == nil {
+		err = s.do(limit, &runner.Request{Verb: runner.Hello}, func(runner.Answer) error { return nil })
+		if err != nil && ctx.Err() == nil {
 			k.drop()
 			s, err = h.connect(ctx, k)
 		}
@@ -284,8 +285,8 @@ func (k *host) current() session {
 	return nil
 }
 
-// connect returns the host's session, which is made in the background if there is none. Who waits for a host that has not
-// answered the last time waits for a moment only: a cycle of a silent host delays no other. It has the turn.
+// connect returns the host's session, which is made in the background if there is none. Who waits for a host that has
+// not answered the last time waits for a moment only: a cycle of a silent host delays no other. It has the turn.
 func (h *Hosts) connect(ctx context.Context, k *host) (session, error) {
 	if s := k.current(); s != nil {
 		return s, nil

@@ -45,20 +45,22 @@ func answering(s *stub, settings Settings) *Hosts {
 
 func files(entries ...runner.Entry) []runner.Answer { return []runner.Answer{{Files: entries}} }
 
-var scoped = Settings{Scopes: []Scope{{Kind: KindFile, Pattern: "/etc/app/**"}, {Kind: KindFile, Pattern: "/etc/app/*.conf", Prune: true, Validate: "check %s"}}}
+var scoped = Settings{Scopes: []Scope{{Kind: KindFile, Pattern: "/etc/app/**"},
+	{Kind: KindFile, Pattern: "/etc/app/*.conf", Prune: true, Validate: "check %s"}}}
 
 // TestHostileAnswers: a host that answers what nobody has asked for is not believed, and its words are harmless.
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", runner.MaxContent+1)
+	one := runner.Entry{Path: "/etc/app/a", Kind: runner.File}
 	for what, answers := range map[string][]runner.Answer{
 		"a path beyond the scopes":  files(runner.Entry{Path: "/etc/shadow", Kind: runner.File}),
 		"a path with dots":          files(runner.Entry{Path: "/etc/app/../shadow", Kind: runner.File}),
-		"a path twice":              files(runner.Entry{Path: "/etc/app/a", Kind: runner.File}, runner.Entry{Path: "/etc/app/a", Kind: runner.File}),
+		"a path twice":              files(one, one),
 		"a kind that there is not":  files(runner.Entry{Path: "/etc/app/a", Kind: "device"}),
 		"a content without bounds":  files(runner.Entry{Path: "/etc/app/a", Kind: runner.File, Content: &long}),
 		"a path that is no path":    files(runner.Entry{Path: "etc", Kind: runner.File}),
-		"an error with escapes":     {{Error: &runner.Failure{Code: "Odd\x1b", Message: "\x1b[2J\n" + strings.Repeat("y", 1<<20)}}},
+		"an error with escapes":     {{Error: &runner.Failure{Code: "Odd\x1b", Message: "\x1b[2J\n" + long}}},
 		"an error of a known class": {{Error: &runner.Failure{Code: runner.Denied, Message: "no"}}},
 	} {
 		_, _, err := answering(&stub{said: "me", answers: answers}, scoped).ListFiles(t.Context(), "web")
@@ -87,7 +89,8 @@ func TestHostileAnswers(t *testing.T) {
 	// What no scope names is not even asked for.
 	h = answering(&stub{said: "me", err: errors.New("it was asked")}, scoped)
 	all, _, err := h.GetFiles(t.Context(), "web", []string{"/etc/shadow"})
-	if err != nil || len(all) != 1 || all[0].Error == nil || !strings.Contains(all[0].Error.Message, "INSERT INTO host_scope") {
+	if err != nil || len(all) != 1 || all[0].Error == nil ||
+		!strings.Contains(all[0].Error.Message, "INSERT INTO host_scope") {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -96,16 +99,19 @@ func TestHostileAnswers(t *testing.T) {
 func TestClasses(t *testing.T) {
 	t.Parallel()
 	want := &runner.Entry{Path: "/etc/app/a", Kind: runner.File}
-	for code, class := range map[runner.Code]modules.Class{runner.Conflict: modules.Transient, runner.Exists: modules.Exists,
-		runner.NoParent: modules.Dependency, runner.NotEmpty: modules.Dependency, runner.Invalid: modules.Invalid,
+	apply := func(h *Hosts, want *runner.Entry) error {
+		return h.ApplyFile(t.Context(), "web", modules.Entry{}, want, nil)
+	}
+	for code, class := range map[runner.Code]modules.Class{
+		runner.Conflict: modules.Transient, runner.Exists: modules.Exists, runner.NoParent: modules.Dependency, runner.NotEmpty: modules.Dependency, runner.Invalid: modules.Invalid,
 		runner.Denied: modules.Denied, runner.Full: modules.Quota, "else": modules.Transient} {
-		h := answering(&stub{said: "me", answers: []runner.Answer{{Error: &runner.Failure{Code: code, Message: "m"}}}}, scoped)
-		if err := h.ApplyFile(t.Context(), "web", modules.Entry{}, want, nil); modules.ClassOf(err) != class {
+		failed := []runner.Answer{{Error: &runner.Failure{Code: code, Message: "m"}}}
+		if err := apply(answering(&stub{said: "me", answers: failed}, scoped), want); modules.ClassOf(err) != class {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
 	lost := answering(&stub{said: "me", err: errLost}, scoped)
-	if err := lost.ApplyFile(t.Context(), "web", modules.Entry{}, want, nil); modules.ClassOf(err) != modules.MayHaveHappened {
+	if err := apply(lost, want); modules.ClassOf(err) != modules.MayHaveHappened {
 		t.Errorf("an answer that was lost: %v", err)
 	}
 	if _, _, err := lost.ListFiles(t.Context(), "web"); modules.ClassOf(err) != modules.Transient {
@@ -113,11 +119,11 @@ func TestClasses(t *testing.T) {
 	}
 	locked := scoped
 	locked.LockedBy = "me"
-	if err := answering(&stub{said: "me"}, locked).ApplyFile(t.Context(), "web", modules.Entry{}, want, nil); modules.ClassOf(err) != modules.Dependency {
+	if err := apply(answering(&stub{said: "me"}, locked), want); modules.ClassOf(err) != modules.Dependency {
 		t.Errorf("locked: %v", err)
 	}
 	beyond := &runner.Entry{Path: "/etc/shadow", Kind: runner.File}
-	if err := answering(&stub{said: "me"}, scoped).ApplyFile(t.Context(), "web", modules.Entry{}, beyond, nil); modules.ClassOf(err) != modules.Invalid {
+	if err := apply(answering(&stub{said: "me"}, scoped), beyond); modules.ClassOf(err) != modules.Invalid {
 		t.Errorf("beyond the scopes: %v", err)
 	}
 	never := answering(&stub{said: "me"}, scoped)
@@ -130,10 +136,12 @@ func TestClasses(t *testing.T) {
 // TestNamed: of several scopes the one that validates holds, and anyone may prune.
 func TestNamed(t *testing.T) {
 	t.Parallel()
-	if s := Named(scoped.Scopes, "/etc/app/a.conf"); s == nil || s.Validate == "" || !Pruned(scoped.Scopes, "/etc/app/a.conf") {
+	if s := Named(scoped.Scopes, "/etc/app/a.conf"); s == nil || s.Validate == "" ||
+		!Pruned(scoped.Scopes, "/etc/app/a.conf") {
 		t.Errorf("%+v", s)
 	}
-	if s := Named(scoped.Scopes, "/etc/app/d/a"); s == nil || s.Validate != "" || Pruned(scoped.Scopes, "/etc/app/d/a") {
+	if s := Named(scoped.Scopes, "/etc/app/d/a"); s == nil || s.Validate != "" ||
+		Pruned(scoped.Scopes, "/etc/app/d/a") {
 		t.Errorf("%+v", s)
 	}
 	if Named(scoped.Scopes, "/etc/app") != nil {

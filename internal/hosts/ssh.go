@@ -73,11 +73,13 @@ type call struct {
 }
 
 // openSSH connects, logs in, puts the runner there if it is not, and starts it.
-func openSSH(ctx context.Context, settings *Settings, runners func(arch string) ([]byte, error)) (_ session, err error) {
+func openSSH(ctx context.Context, settings *Settings,
+	runners func(arch string) ([]byte, error)) (_ session, err error) {
 	address := net.JoinHostPort(settings.Address, strconv.Itoa(settings.Port))
 	denied := func(format string, args ...any) error {
 		return &modules.Error{Class: modules.Denied, Code: "Login",
-			Message: fmt.Sprintf("host %s (%s@%s): %s", settings.Name, settings.User, address, clean(fmt.Sprintf(format, args...)))}
+			Message: fmt.Sprintf("host %s (%s@%s): %s", settings.Name, settings.User, address,
+				clean(fmt.Sprintf(format, args...)))}
 	}
 	unreachable := func(err error) error {
 		return &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
@@ -198,11 +200,12 @@ exec ` + sudo + `"$file"
 			if err := r.put(built[fields[2]], sums[fields[2]]); err != nil {
 				return "", nil, err
 			}
-		case len(fields) == 4 && fields[1] == "none" && fields[2] == "Linux" && architectures[fields[3]] != "" && missing != nil:
+		case len(fields) == 4 && fields[1] == "none" && fields[2] == "Linux" && architectures[fields[3]] != "" &&
+			missing != nil:
 			return "", nil, missing
 		case len(fields) == 4 && fields[1] == "none":
-			return "", nil, fmt.Errorf("there is no runner for its kind of machine, %s %s: Linux on x86_64 and aarch64 are known",
-				fields[2], fields[3])
+			return "", nil, fmt.Errorf("there is no runner for its kind of machine, %s %s: there are those for "+
+				"Linux on x86_64 and aarch64", fields[2], fields[3])
 		default:
 			return "", nil, errors.New("the runner cannot be put there")
 		}

@@ -1,15 +1,18 @@
-// Package hosts checks that hosts are tables: files of a directory of this machine, and of one that is reached by a real
-// SSH server.
+// Package hosts checks that hosts are tables: files of a directory of this machine, and of one that is reached by a
+// real SSH server.
 package hosts
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +51,8 @@ var built = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", dir+"/runner", "iasql/cmd/runner")
+	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o",
+		dir+"/runner", "iasql/cmd/runner")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := command.CombinedOutput(); err != nil {
 		return nil, errors.New(string(out))
@@ -173,8 +177,8 @@ func (w *world) do(err error) {
 	}
 }
 
-// TestConformance takes host_file through its life, step by step, from both sides. Every step is followed by a full cycle
-// that has nothing left to do.
+// TestConformance takes host_file through its life, step by step, from both sides. Every step is followed by a full
+// cycle that has nothing left to do.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	w := local(t)
@@ -302,10 +306,14 @@ func TestScope(t *testing.T) {
 	w.Becomes(shortly, "2", `SELECT count(*) FROM host_file`)
 	// The database and the runner understand patterns in the same way.
 	for _, c := range [][3]string{
-		{"/etc/hosts", "/etc/hosts", "t"}, {"/etc/*", "/etc/hosts", "t"}, {"/etc/*", "/etc/a/b", "f"}, {"/etc/**", "/etc/a/b", "t"},
-		{"/etc/**", "/etc", "f"}, {"/etc/**/x", "/etc/x", "t"}, {"/etc/**/x", "/etc/a/b/x", "t"}, {"/etc/**/x", "/etc/a/b/y", "f"},
-		{"/a/**/**/b", "/a/b", "t"}, {"/a/?.c", "/a/b.c", "t"}, {"/a/?.c", "/a/bb.c", "f"}, {"/a/[x]", "/a/x", "f"}, {"/a/[x]", "/a/[x]", "t"},
-		{"/a.b", "/aXb", "f"}, {"/a/(b|c)+$", "/a/(b|c)+$", "t"}, {"/a/b\\d", "/a/b1", "f"}, {"/a/b\\d", "/a/b\\d", "t"}, {"/a/{2}", "/a/{2}", "t"},
+		{"/etc/hosts", "/etc/hosts", "t"}, {"/etc/*", "/etc/hosts", "t"}, {"/etc/*", "/etc/a/b", "f"},
+		{"/etc/**", "/etc/a/b", "t"},
+		{"/etc/**", "/etc", "f"}, {"/etc/**/x", "/etc/x", "t"}, {"/etc/**/x", "/etc/a/b/x", "t"},
+		{"/etc/**/x", "/etc/a/b/y", "f"},
+		{"/a/**/**/b", "/a/b", "t"}, {"/a/?.c", "/a/b.c", "t"}, {"/a/?.c", "/a/bb.c", "f"},
+		{"/a/[x]", "/a/x", "f"}, {"/a/[x]", "/a/[x]", "t"},
+		{"/a.b", "/aXb", "f"}, {"/a/(b|c)+$", "/a/(b|c)+$", "t"}, {"/a/b\\d", "/a/b1", "f"},
+		{"/a/b\\d", "/a/b\\d", "t"}, {"/a/{2}", "/a/{2}", "t"},
 	} {
 		if got := w.Admin(`SELECT '` + c[1] + `' ~ iasql_internal.host_pattern('` + c[0] + `')`); got != c[2] {
 			t.Errorf("%s names %s: %s", c[0], c[1], got)
@@ -385,4 +393,64 @@ func TestConflict(t *testing.T) {
 	// A root that the engine was not started with is nobody's to use.
 	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/')`)
 	w.refused("start it with --host-root /", `SELECT iasql_sync_now()`)
+}
+
+// TestRunnerIsSmall: what is put on hosts is small, and so it stays there.
+func TestRunnerIsSmall(t *testing.T) {
+	t.Parallel()
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(program) > 6<<20 {
+		t.Errorf("it has %d bytes", len(program))
+	}
+	at := filepath.Join(t.TempDir(), "runner")
+	if err := os.WriteFile(at, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	for i := range 500 {
+		if err := os.WriteFile(fmt.Sprint(root, "/f", i), []byte(strings.Repeat("x", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.Command(at, "-root", root)
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	_, _ = lines.ReadString('\n') // who the host is
+	for range 10 {
+		fmt.Fprintln(in, `{"id": 1, "verb": "list", "patterns": ["/*"]}`)
+		for more := true; more; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			more = strings.Contains(line, `"more":true`)
+		}
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	kB, err := strconv.Atoi(strings.Fields(after)[0])
+	if err != nil || kB > 15<<10 {
+		t.Errorf("it was as large as %d kB: %v", kB, err)
+	}
+	t.Logf("%d bytes, and %d kB resident at most", len(program), kB)
+	in.Close()
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
 }

@@ -46,8 +46,9 @@ func listen(t *testing.T) *server {
 	s.port = l.Addr().(*net.TCPAddr).Port
 	l.Close()
 	s.config = filepath.Join(s.dir, "config")
-	s.write("config", fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s/host\nAuthorizedKeysFile %s/login.pub\nStrictModes no\n"+
-		"PidFile none\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\nLogLevel ERROR\nSetEnv HOME=%s\n", s.port, s.dir, s.dir, s.dir))
+	s.write("config", fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s/host\n"+
+		"AuthorizedKeysFile %s/login.pub\nStrictModes no\nPidFile none\nUsePAM no\nPasswordAuthentication no\n"+
+		"PermitRootLogin yes\nLogLevel ERROR\nSetEnv HOME=%s\n", s.port, s.dir, s.dir, s.dir))
 	return s
 }
 
@@ -147,8 +148,8 @@ func (w *world) becomes(want, query string) {
 	})
 }
 
-// TestSSH: nothing is done before a person has confirmed the host key, everything after; another key is another host; and
-// a host that is silent is unknown, and not gone.
+// TestSSH: nothing is done before a person has confirmed the host key, everything after; another key is another host;
+// and a host that is silent is unknown, and not gone.
 func TestSSH(t *testing.T) {
 	t.Parallel()
 	w, s := remote(t)
@@ -298,8 +299,8 @@ func TestQuietRead(t *testing.T) {
 	}
 }
 
-// TestCut: connections are cut while files are written, again and again. There is never half a file, and in the end all is
-// as the table says.
+// TestCut: connections are cut while files are written, again and again. There is never half a file, and in the end all
+// is as the table says.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	w, s := remote(t)

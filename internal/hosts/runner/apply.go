@@ -130,7 +130,8 @@ func (a *applier) change(want, have *Entry) error {
 		}))
 	case want.Kind == File && want.Content != nil && sumOf(*want.Content) != now.SHA256:
 		if st.Nlink > 1 {
-			return &Failure{Refused, fmt.Sprintf("file %q has %d names (hard links), and replacing it would part them", a.path, st.Nlink)}
+			return &Failure{Refused, fmt.Sprintf("file %q has %d names (hard links), and replacing it would part them",
+				a.path, st.Nlink)}
 		}
 		return a.write(want, &st, 0, replace)
 	}
@@ -184,7 +185,8 @@ func (a *applier) expect(have *Entry) (*Entry, unix.Stat_t, error) {
 }
 
 func conflict(path string) error {
-	return &Failure{Conflict, fmt.Sprintf("%q is not what it was when it was last read: nothing is done to it before it has been read again", path)}
+	return &Failure{Conflict, fmt.Sprintf("%q is not what it was when it was last read: nothing is done to it before it "+
+		"has been read again", path)}
 }
 
 // difference returns in what a file is not as another says it is; what that does not say does not count.
@@ -432,7 +434,8 @@ func (a *applier) accepted(temporary string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), validateWithin)
 	defer cancel()
 	command := exec.CommandContext(ctx, fields[0], fields[1:]...) // #nosec G204 -- what the scope says
-	command.Dir, command.Env = "/", []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
+	command.Dir = "/"
+	command.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
 	command.WaitDelay = time.Second
 	said := &bounded{most: 2000}
 	command.Stdout, command.Stderr = said, said

@@ -116,7 +116,8 @@ func (l *lister) one(dir int, name, path string) error {
 	case len(l.seen) > maxFiles:
 		return &Failure{TooLarge, fmt.Sprintf("the patterns name more than %d files: narrow them", maxFiles)}
 	case l.sent > maxSent:
-		return &Failure{TooLarge, fmt.Sprintf("the patterns name files of more than %d MiB together: narrow them", maxSent>>20)}
+		return &Failure{TooLarge, fmt.Sprintf("the patterns name files of more than %d MiB together: narrow them",
+			maxSent>>20)}
 	}
 	return l.tell(*e)
 }

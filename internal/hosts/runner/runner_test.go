@@ -114,7 +114,8 @@ func TestList(t *testing.T) {
 	write(t, root, "etc/app/"+ours+"x", "half")
 	ask := serve(t, root)
 	for patterns, want := range map[string]string{
-		"/etc/app/**":                "/etc/app/a.conf /etc/app/l /etc/app/sub /etc/app/sub/b.conf /etc/app/sub/deep /etc/app/sub/deep/c.conf",
+		"/etc/app/**": "/etc/app/a.conf /etc/app/l /etc/app/sub /etc/app/sub/b.conf /etc/app/sub/deep " +
+			"/etc/app/sub/deep/c.conf",
 		"/etc/app/**/*.conf":         "/etc/app/a.conf /etc/app/sub/b.conf /etc/app/sub/deep/c.conf",
 		"/etc/app/**/deep/c.conf":    "/etc/app/sub/deep/c.conf",
 		"/etc/app/*":                 "/etc/app/a.conf /etc/app/l /etc/app/sub",
@@ -136,8 +137,8 @@ func TestList(t *testing.T) {
 		}
 	}
 	e := files(ask(Request{Verb: Check, Paths: []string{"/etc/app/a.conf", "/etc/none", "/etc/app/l"}}))
-	if a := e["/etc/app/a.conf"]; len(e) != 2 || *a.Content != "etc/app/a.conf" || a.Mode != "0644" || a.SHA256 != sumOf(*a.Content) ||
-		e["/etc/app/l"].Target != "a.conf" {
+	if a := e["/etc/app/a.conf"]; len(e) != 2 || *a.Content != "etc/app/a.conf" || a.Mode != "0644" ||
+		a.SHA256 != sumOf(*a.Content) || e["/etc/app/l"].Target != "a.conf" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -168,7 +169,8 @@ func TestHostile(t *testing.T) {
 	ask := serve(t, root)
 	found := files(ask(Request{Verb: List, Patterns: []string{"/s/**"}}))
 	for path, e := range found {
-		if e.Content != nil && strings.Contains(*e.Content, "outside") || strings.HasPrefix(path, "/s/out/") || strings.HasPrefix(path, "/s/loop/") {
+		if e.Content != nil && strings.Contains(*e.Content, "outside") ||
+			strings.HasPrefix(path, "/s/out/") || strings.HasPrefix(path, "/s/loop/") {
 			t.Errorf("%q led outside: %+v", path, e)
 		}
 	}
@@ -190,22 +192,27 @@ func TestHostile(t *testing.T) {
 	if e := found["/s/large"]; e.Content != nil || e.SHA256 == "" {
 		t.Errorf("large: %+v", e)
 	}
+	apply := func(want, have *Entry) Code {
+		t.Helper()
+		return code(ask(Request{Verb: Apply, Want: want, Have: have}))
+	}
 	for _, path := range []string{"/s/out/new", "/s/loop/new", "/../x", "/s/../x", "s/x", "/", "/s//x", "/s/"} {
-		if got := code(ask(Request{Verb: Apply, Want: &Entry{Path: path, Kind: File, Content: text("evil")}})); got != Refused {
+		if got := apply(&Entry{Path: path, Kind: File, Content: text("evil")}, nil); got != Refused {
 			t.Errorf("%s: %s", path, got)
 		}
 	}
-	if got := code(ask(Request{Verb: Apply, Have: &Entry{Path: "/s/out/secret", Kind: File}})); got != Refused {
+	if got := apply(nil, &Entry{Path: "/s/out/secret", Kind: File}); got != Refused {
 		t.Errorf("deleting through a link: %s", got)
 	}
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 1 {
 		t.Errorf("outside: %v, %v", left, err)
 	}
 	// A pipe is neither opened nor replaced.
-	if got := code(ask(Request{Verb: Apply, Want: &Entry{Path: "/s/pipe", Kind: File, Content: text("x")}})); got != Exists {
+	pipe := &Entry{Path: "/s/pipe", Kind: File, Content: text("x")}
+	if got := apply(pipe, nil); got != Exists {
 		t.Errorf("a pipe: %s", got)
 	}
-	if got := code(ask(Request{Verb: Apply, Want: &Entry{Path: "/s/pipe", Kind: File, Content: text("x")}, Have: &Entry{Path: "/s/pipe", Kind: File}})); got != Conflict {
+	if got := apply(pipe, &Entry{Path: "/s/pipe", Kind: File}); got != Conflict {
 		t.Errorf("a pipe: %s", got)
 	}
 	if got := code(ask(Request{Verb: "boast"})); got != Refused {
@@ -268,7 +275,8 @@ func TestApply(t *testing.T) {
 	is(do(nil, now), "")
 	is(do(nil, now), "")
 	is(do(&Entry{Path: "/d/f", Kind: File, Content: text("5")}, now), Gone)
-	if got := code(ask(Request{Verb: Apply, Validate: "true %s", Want: &Entry{Path: "/d/v", Kind: File, Content: text("v")}})); got != Refused {
+	validated := &Entry{Path: "/d/v", Kind: File, Content: text("v")}
+	if got := code(ask(Request{Verb: Apply, Validate: "true %s", Want: validated})); got != Refused {
 		t.Errorf("a command below another root than /: %s", got)
 	}
 	same := ask(Request{Verb: Assert, Want: &Entry{Path: "/d/g", Kind: File, Content: text("2")}})
@@ -287,7 +295,8 @@ func TestValidate(t *testing.T) {
 	ask := serve(t, "/")
 	path := filepath.Join(dir, "sudoers")
 	apply := func(content string, have *Entry) Code {
-		return code(ask(Request{Verb: Apply, Validate: "grep -q good %s", Want: &Entry{Path: path, Kind: File, Content: &content}, Have: have}))
+		want := &Entry{Path: path, Kind: File, Content: &content}
+		return code(ask(Request{Verb: Apply, Validate: "grep -q good %s", Want: want, Have: have}))
 	}
 	if got := apply("bad", nil); got != Invalid {
 		t.Errorf("got %s", got)
@@ -363,13 +372,18 @@ func TestChanging(t *testing.T) {
 func BenchmarkList500(b *testing.B) {
 	root := b.TempDir()
 	for i := range 500 {
-		if err := os.WriteFile(filepath.Join(root, fmt.Sprint("f", i)), []byte(strings.Repeat("x", 1000)), 0o644); err != nil {
+		at := filepath.Join(root, fmt.Sprint("f", i))
+		if err := os.WriteFile(at, []byte(strings.Repeat("x", 1000)), 0o644); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
 		n := 0
-		if err := Do(root, &Request{Verb: List, Patterns: []string{"/*"}}, func(a Answer) error { n += len(a.Files); return nil }); err != nil || n != 500 {
+		err := Do(root, &Request{Verb: List, Patterns: []string{"/*"}}, func(a Answer) error {
+			n += len(a.Files)
+			return nil
+		})
+		if err != nil || n != 500 {
 			b.Fatal(n, err)
 		}
 	}

@@ -43,8 +43,9 @@ const (
 )
 
 var table = &modules.Table{
-	Name:     "host_file",
-	Doc:      "The files, directories and symbolic links that a row of host_scope names. Devices, pipes and sockets are left out.",
+	Name: "host_file",
+	Doc: "The files, directories and symbolic links that a row of host_scope names. Devices, pipes and sockets are " +
+		"left out.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
 	Creation: modules.ByName,
@@ -56,15 +57,17 @@ var table = &modules.Table{
 			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,
 			Doc:   "Its absolute path. No directory on the way may be a symbolic link."},
 		{Name: columnKind, Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'file'",
-			Enum: []string{runner.File, runner.Directory, runner.Link}, Doc: "What it is: file, directory or link, which is symbolic."},
+			Enum: []string{runner.File, runner.Directory, runner.Link},
+			Doc:  "What it is: file, directory or link, which is symbolic."},
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
 			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
-			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose sha256 tells whether " +
-				"it has changed. NULL leaves it as it is."},
+			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose sha256 tells " +
+				"whether it has changed. NULL leaves it as it is."},
 		{Name: columnTarget, Type: modules.TypeText, Check: "target <> '' AND octet_length(target) <= 4096",
 			Doc: "Where a link leads to."},
 		{Name: columnMode, Type: modules.TypeText, OptionalComputed: true, Check: "mode ~ '^[0-7]{3,4}$'", Equal: sameMode,
-			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0755 for a new directory. A link has none."},
+			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0755 for a new directory. A " +
+				"link has none."},
 		{Name: columnOwner, Type: modules.TypeText, OptionalComputed: true, Check: "owner <> ''",
 			Doc: "Its owner, by the name in the host's /etc/passwd, or else the number. NULL: whoever makes it."},
 		{Name: columnGroup, Type: modules.TypeText, OptionalComputed: true, Check: "grp <> ''",
@@ -191,10 +194,10 @@ func seen(r modules.Row) *runner.Entry {
 
 // Create implements [modules.Creator]. It overwrites nothing.
 func (f *files) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
-	return modules.Row{columnPath: m.Want[columnPath]}, m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "CreateFile"},
-		func(call modules.Entry) error {
-			return f.hosts.ApplyFile(ctx, m.Scope.Account, call, entry(m.Want, nil), nil)
-		})
+	create := modules.Call{Service: hosts.Provider, Action: "CreateFile"}
+	return modules.Row{columnPath: m.Want[columnPath]}, m.Permit.Do(ctx, create, func(call modules.Entry) error {
+		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, entry(m.Want, nil), nil)
+	})
 }
 
 // Update implements [modules.Updater]. It changes nothing that is not what it was when it was read.
