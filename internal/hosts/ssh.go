@@ -107,6 +107,7 @@ func openSSH(ctx context.Context, settings *Settings,
 	defer stop()
 	fingerprint := ""
 	config := &ssh.ClientConfig{User: settings.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, Timeout: dialWithin,
+		HostKeyAlgorithms: hostKeys,
 		// Who it is is compared with who it was before anything is asked of it (R27). The login gives away nothing
 		// but that the key is ours.
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
@@ -141,6 +142,11 @@ func openSSH(ctx context.Context, settings *Settings,
 	go r.receive(lines)
 	return r, nil
 }
+
+// hostKeys are the kinds of host keys, the one by which a host is known first: of a server with several it has to be
+// always the same.
+var hostKeys = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 
 func isTimeout(err error) bool {
 	var timeout net.Error
@@ -234,8 +240,12 @@ func (r *remote) run(script string) (line string, lines *bufio.Reader, err error
 	}
 	lines = bufio.NewReaderSize(out, 64<<10)
 	for noise := 0; noise < maxNoise; noise += len(line) {
-		if line, err = lines.ReadString('\n'); err != nil {
-			_ = s.Wait()
+		text, err := readLine(lines, maxNoise)
+		if line = string(text); err != nil {
+			if !errors.Is(err, io.EOF) {
+				return "", nil, err
+			}
+			_ = s.Wait() // for the rest of what it says on the side
 			if text := strings.TrimSpace(said.String()); text != "" {
 				return "", nil, fmt.Errorf("the runner cannot be started: %s", text)
 			}
@@ -324,7 +334,7 @@ func (r *remote) failure() error {
 // receive hands out answers until the connection ends.
 func (r *remote) receive(lines *bufio.Reader) {
 	for {
-		line, err := readLine(lines)
+		line, err := readLine(lines, maxLine)
 		var a runner.Answer
 		if err == nil {
 			err = json.Unmarshal(line, &a)
@@ -355,12 +365,13 @@ func (r *remote) receive(lines *bufio.Reader) {
 	}
 }
 
-func readLine(r *bufio.Reader) ([]byte, error) {
+// readLine reads a line of at most so many bytes.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := r.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxLine {
-			return nil, fmt.Errorf("it sends a line of more than %d MiB", maxLine>>20)
+		if line = append(line, part...); len(line) > most {
+			return nil, fmt.Errorf("it sends a line of more than %d KiB", most>>10)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
