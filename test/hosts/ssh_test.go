@@ -48,7 +48,8 @@ func listen(t *testing.T) *server {
 	s.config = filepath.Join(s.dir, "config")
 	s.write("config", fmt.Sprintf("ListenAddress 127.0.0.1\nPort %d\nHostKey %s/host\n"+
 		"AuthorizedKeysFile %s/login.pub\nStrictModes no\nPidFile none\nUsePAM no\nPasswordAuthentication no\n"+
-		"PermitRootLogin yes\nLogLevel ERROR\nSetEnv HOME=%s\n", s.port, s.dir, s.dir, s.dir))
+		"PermitRootLogin yes\nLogLevel ERROR\nSetEnv HOME=%s PATH=%s/bin:/usr/sbin:/usr/bin:/sbin:/bin\n",
+		s.port, s.dir, s.dir, s.dir, s.dir))
 	return s
 }
 
@@ -236,6 +237,35 @@ func TestValidate(t *testing.T) {
 	w.PSQL(`UPDATE host_file SET content = 'good again'`)
 	w.Settled()
 	w.has("etc/sudoers", "good again")
+}
+
+// TestBecome: the runner is started by sudo where the host says so, and what sudo says shows. It is a stand-in for sudo,
+// which asks for nothing.
+func TestBecome(t *testing.T) {
+	t.Parallel()
+	w, s := remote(t)
+	at := filepath.Join(s.dir, "bin")
+	if err := os.Mkdir(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n"
+	if err := os.WriteFile(filepath.Join(at, "sudo"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.PSQL(`UPDATE host SET become = true`)
+	w.becomes("t", `SELECT held LIKE '%sudo: a password is required%' FROM iasql_worlds WHERE account = 'web'`)
+	script = "#!/bin/sh\n[ \"$1 $2\" = '-n --' ] && shift 2 && touch '" + s.dir + "/became' && exec \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(at, "sudo"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.becomes("t", `SELECT held LIKE '%nobody has confirmed that yet%' FROM iasql_worlds WHERE account = 'web'`)
+	w.confirm()
+	w.PSQL(fmt.Sprintf(`INSERT INTO host_file (account, path, content) VALUES ('web', '%s/etc/f', '1')`, w.root))
+	w.Settled()
+	w.has("etc/f", "1")
+	if _, err := os.Stat(filepath.Join(s.dir, "became")); err != nil {
+		t.Errorf("it was not started by sudo: %v", err)
+	}
 }
 
 // TestHangs: a host that takes the connection and says nothing delays no other.
