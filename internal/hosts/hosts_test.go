@@ -167,4 +167,11 @@ func TestMissingRunner(t *testing.T) {
 	if _, err := embeddedRunner("mips"); err == nil || !strings.Contains(err.Error(), "make build") {
 		t.Errorf("it says %v", err)
 	}
+	for _, arch := range architectures {
+		program, err := embeddedRunner(arch)
+		if err == nil && !strings.HasPrefix(string(program), "\x7fELF") ||
+			err != nil && !strings.Contains(err.Error(), "make build") {
+			t.Errorf("%s: %d bytes, %v", arch, len(program), err)
+		}
+	}
 }
