@@ -28,8 +28,18 @@ help: ## List the targets
 # compiled with other flags is compiled once more.
 export GOFLAGS := $(strip $(GOFLAGS) -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l)
 
+# What the engine puts on hosts that are reached by SSH. It is built into the engine, which is built without it as well
+# and then says so.
+.PHONY: runner
+runner: ## Build what runs on hosts, for each architecture
+	@for arch in amd64 arm64; do \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS= go build -trimpath -buildvcs=false -ldflags '-s -w' -o .cache/runner-linux-$$arch ./cmd/runner && \
+		gzip -9 -n -c .cache/runner-linux-$$arch > .cache/runner.gz && \
+		{ cmp -s .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz || mv .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz; } || exit 1; \
+	done; rm -f .cache/runner.gz
+
 .PHONY: build
-build: ## Build bin/engine
+build: runner ## Build bin/engine
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/engine ./cmd/engine
 
 .PHONY: deps
@@ -47,7 +57,7 @@ demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
 
 # The engine that tests run as a process, linked once for all of them.
 .PHONY: test-engine
-test-engine:
+test-engine: runner
 	@go build -buildvcs=false -ldflags '-s -w' -o .cache/test/engine ./cmd/engine
 
 # What takes minutes, or needs more than PostgreSQL, the emulator and Go: make test-all runs these too. They are

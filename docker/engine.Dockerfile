@@ -8,6 +8,8 @@ COPY docs docs
 COPY internal internal
 COPY migrations migrations
 COPY sql sql
+# What runs on hosts is built into the engine.
+RUN for arch in amd64 arm64; do CGO_ENABLED=0 GOARCH=$arch go build -trimpath -buildvcs=false -ldflags "-s -w" -o /runner ./cmd/runner && gzip -9 -n -c /runner > internal/hosts/embedded/runner-linux-$arch.gz || exit 1; done
 ARG VERSION=dev
 ARG COMMIT=
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /engine ./cmd/engine

@@ -69,6 +69,8 @@ find_lacking() {
 	if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
 		lack chromium fonts-dejavu-core
 	fi
+	# Hosts are reached by SSH. Its service is not started by the tests, which have servers of their own.
+	[[ -x /usr/sbin/sshd ]] || lack openssh-server
 }
 
 updated=

@@ -133,6 +133,7 @@ type engineFlags struct {
 	Accounts    int
 	Concurrency int
 	ReadOnly    bool
+	HostRoots   []string
 }
 
 func (f *engineFlags) declare(flags *pflag.FlagSet) {
@@ -143,4 +144,7 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ReadOnly, "read-only", false,
 		"Pull, and change nothing in the cloud: for a copy or a restored database.")
 	fromEnv(flags, "read-only", "IASQL_READ_ONLY")
+	flags.StringArrayVar(&f.HostRoots, "host-root", nil,
+		"`DIR`ectory of this machine that a row of the table host may name, to be managed as a host. May be repeated.")
+	fromEnv(flags, "host-root", "IASQL_HOST_ROOT")
 }

@@ -152,6 +152,11 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 				"iasql_confirm('vanished') does it", "error", err)
 		}
 	}
+	for _, root := range c.HostRoots {
+		if err := addHost(work, pg.AdminURL(), root); err != nil && work.Err() == nil {
+			return err
+		}
+	}
 	said := "ready: " + pg.UserURL() // the first line: scripts wait for it
 	said += "\nadministrator: " + pg.AdminURL()
 	if site != nil && site.listener != nil {
@@ -185,6 +190,31 @@ func followEmulator(ctx context.Context, url string) error {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addHost has a directory of this machine managed as a host, unless it is already. What of it is looked at, rows of
+// host_scope say.
+func addHost(ctx context.Context, url, root string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	conn, err := postgres.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, `SELECT FROM public.iasql_install('host_files')`); err != nil {
+		return fmt.Errorf("install host_files: %w", err)
+	}
+	_, err = conn.Exec(ctx, `
+		INSERT INTO public.host (name, host_root)
+		SELECT concat('localhost', '-' || nullif((SELECT count(*) FROM public.host), 0)), $1
+		WHERE NOT EXISTS (SELECT FROM public.host WHERE host_root = $1)`, root)
+	if err != nil {
+		return fmt.Errorf("add the host of %s: %w", root, err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"iasql/internal/aws"
 	"iasql/internal/doctor"
 	"iasql/internal/engine"
+	"iasql/internal/hosts"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/postgres"
 )
@@ -82,7 +83,7 @@ func (c *doctorCmd) run(ctx context.Context, log *slog.Logger, out, progress io.
 	}
 	clients := aws.New(aws.Options{Accounts: credentials, Endpoint: c.AWSEndpoint, Logger: log,
 		Timeout: 30 * time.Second})
-	if options.Registry, err = allModules(clients); err != nil {
+	if options.Registry, err = allModules(clients, hosts.New(hosts.Options{})); err != nil {
 		return err
 	}
 	if c.Only != "database" {

@@ -62,7 +62,7 @@ func iamPolicy(ctx context.Context, wanted []string, options permissions.Options
 	if err != nil {
 		return err
 	}
-	list := registry.Modules()
+	list := registry.Of(aws.Provider)
 	if len(modulesOnly) > 0 {
 		if list, err = registry.Closure(modulesOnly...); err != nil {
 			return unknownModule(registry, modulesOnly, err)
@@ -70,6 +70,9 @@ func iamPolicy(ctx context.Context, wanted []string, options permissions.Options
 	}
 	var names []string
 	for _, m := range list {
+		if m.Provider() != aws.Provider {
+			return fmt.Errorf("module %s calls nothing of AWS's, and needs no policy: leave it out", m.Name)
+		}
 		names = append(names, m.Name)
 	}
 	doc, err := permissions.Policy(names, options)
@@ -91,7 +94,7 @@ func iamPolicy(ctx context.Context, wanted []string, options permissions.Options
 // unknownModule says what there is, and what is meant by the first of these names that is none.
 func unknownModule(registry *modules.Registry, wanted []string, err error) error {
 	var known, all []string
-	for _, m := range registry.Modules() {
+	for _, m := range registry.Of(aws.Provider) {
 		known = append(known, m.Name)
 	}
 	all = slices.Clone(known)

@@ -14,18 +14,20 @@ import (
 	"iasql/internal/aws/compositions"
 	"iasql/internal/aws/watch"
 	"iasql/internal/engine"
+	"iasql/internal/hosts"
 	"iasql/internal/metrics"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awstypes"
+	"iasql/internal/modules/host"
 	"iasql/internal/platform"
 	"iasql/internal/tracing"
 )
 
 // allModules checks the modules, the compositions, and the names of resource types, and returns them.
-func allModules(c *aws.Clients) (*modules.Registry, error) {
-	registry, err := modules.NewRegistry(all.Modules(c)...)
+func allModules(c *aws.Clients, h *hosts.Hosts) (*modules.Registry, error) {
+	registry, err := modules.NewRegistry(append(all.Modules(c), all.Hosts(h)...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func allModules(c *aws.Clients) (*modules.Registry, error) {
 
 // descriptions returns the modules without the means to call the cloud.
 func descriptions() (*modules.Registry, error) {
-	return allModules(aws.New(aws.Options{}))
+	return allModules(aws.New(aws.Options{}), hosts.New(hosts.Options{}))
 }
 
 // madeColumns are the columns that say which objects the cloud has made by itself, by table.
@@ -94,13 +96,15 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 		}
 	}
 	var clients *aws.Clients
+	var machines *hosts.Hosts
 	return engine.Options{
 		DatabaseURL: url,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
 			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool),
 				ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer,
 				Observe: calls})
-			return allModules(clients)
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: flags.HostRoots})
+			return allModules(clients, machines)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {
 			return &awstypes.Source{Clients: clients, Learn: platform.LearnFixed(pool)}
@@ -108,7 +112,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 		Watch: func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) engine.Watcher {
 			return &watch.Watch{Clients: clients, Registry: registry, Pool: pool, Engine: id, Log: log}
 		},
-		World:       func() modules.World { return clients },
+		Worlds:      func() modules.Worlds { return modules.Worlds{aws.Provider: clients, hosts.Provider: machines} },
 		Version:     version,
 		Log:         log,
 		Accounts:    flags.Accounts,

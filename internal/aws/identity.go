@@ -62,31 +62,31 @@ func (k *keyring) current() string {
 // (AWS STS API Reference, GetCallerIdentity, which takes no permission and cannot be denied by a policy of IAM). Calls
 // that are made afterwards with other credentials, since those of a role's session have ended or somebody has changed
 // them, are refused unless they are of the same account.
-func (c *Clients) Identify(ctx context.Context, scope modules.Scope, fresh bool) (said string, vouched bool,
-	err error) {
+func (c *Clients) Identify(ctx context.Context, scope modules.Scope, fresh bool) (modules.Identity, error) {
+	none := modules.Identity{}
 	a, err := c.account(ctx, scope)
 	if err != nil {
-		return "", false, err
+		return none, err
 	}
 	cfg, provider, expected := a.region("").cfg, a.source, a.creds.AccountID
 	a.mu.Unlock()
 	got, err := provider.Retrieve(ctx)
 	if err != nil {
-		return "", false, Classify(err, false, false)
+		return none, Classify(err, false, false)
 	}
-	said, vouched = a.keys.of(got.AccessKeyID)
+	said, vouched := a.keys.of(got.AccessKeyID)
 	if fresh || !vouched {
 		if said, err = c.whose(ctx, a, cfg, got); err != nil {
-			return "", vouched, err
+			return modules.Identity{Vouched: vouched}, err
 		}
 	}
 	if _, id, _ := strings.Cut(said, ":"); expected != "" && id != expected {
-		return "", false, &modules.Error{Class: modules.Denied, Code: codeWrongAccount,
+		return none, &modules.Error{Class: modules.Denied, Code: codeWrongAccount,
 			Message: fmt.Sprintf("the credentials are of AWS account %s, and aws_account.account_id of %s says %s: "+
 				"correct either", id, scope.Account, expected)}
 	}
 	a.keys.accept(said)
-	return said, true, nil
+	return modules.Identity{Said: said, Vouched: true}, nil
 }
 
 // Observed implements [modules.World].

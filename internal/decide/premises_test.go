@@ -117,7 +117,11 @@ func TestJudge(t *testing.T) {
 		vouched        bool
 		err            error
 		pin, held, ask bool
+		unproven       bool
 	}{
+		"asked for the first time, unproven":     {said: "host:1", unproven: true, held: true, ask: true},
+		"the same, unproven":                     {was: "host:1", said: "host:1", unproven: true},
+		"another, unproven":                      {was: "host:1", said: "host:2", unproven: true, held: true, ask: true},
 		"asked for the first time":               {said: "aws:1", pin: true},
 		"the same":                               {was: "aws:1", said: "aws:1"},
 		"another account":                        {was: "aws:1", said: "aws:2", held: true, ask: true},
@@ -127,7 +131,7 @@ func TestJudge(t *testing.T) {
 		"refused":                                {was: "aws:1", vouched: true, err: refused, held: true},
 		"no answer when asked for the first one": {err: errors.New("timeout"), held: true},
 	} {
-		v := Judge(c.was, c.said, c.vouched, c.err)
+		v := Judge(c.was, modules.Identity{Said: c.said, Vouched: c.vouched, Unproven: c.unproven}, c.err)
 		if v.Pin != c.pin || (v.Held != "") != c.held || v.Ask != c.ask {
 			t.Errorf("%s: %+v", what, v)
 		}

@@ -99,15 +99,20 @@ func (d *doctor) defaults() {
 // chosen returns the modules to read, dependencies first.
 func (d *doctor) chosen() ([]*modules.Module, error) {
 	if len(d.Modules) == 0 {
-		return d.Registry.Modules(), nil
+		return d.Registry.Of(aws.Provider), nil
 	}
 	chosen, err := d.Registry.Closure(d.Modules...)
 	if err != nil {
 		var known []string
-		for _, m := range d.Registry.Modules() {
+		for _, m := range d.Registry.Of(aws.Provider) {
 			known = append(known, m.Name)
 		}
 		return nil, fmt.Errorf("%w; there are: %s", err, strings.Join(known, ", "))
+	}
+	for _, m := range chosen {
+		if m.Provider() != aws.Provider {
+			return nil, fmt.Errorf("module %s is of no AWS account, and the doctor examines one: leave it out", m.Name)
+		}
 	}
 	return chosen, nil
 }

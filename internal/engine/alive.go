@@ -111,11 +111,7 @@ func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync
 		cycle.Tell = progress.tell
 		answered = func() { m.step(); progress.calls.Add(1) }
 	}
-	below := ctx
-	if e.world != nil {
-		below = e.world.Observed(ctx, answered)
-	}
-	report, err := cycle.Cycle(below, lease.Lease, kind)
+	report, err := cycle.Cycle(e.worlds.Observed(ctx, answered), lease.Lease, kind)
 	if err != nil && errors.Is(context.Cause(ctx), errStill) {
 		err = errStill
 	}

@@ -264,7 +264,7 @@ func (e *Engine) newCycle(ctx context.Context, account string, kind store.Kind,
 	cycle := &sync.Reconciler{Store: e.database, Registry: e.registry, Concurrency: e.options.Concurrency,
 		Tracer: e.options.Tracer}
 	cycle.Strict = options.Strict
-	cycle.World, cycle.Hinted, cycle.PullOnly = e.world, options.Hinted, e.options.PullOnly
+	cycle.Worlds, cycle.Hinted, cycle.PullOnly = e.worlds, options.Hinted, e.options.PullOnly
 	cycle.Sparing, cycle.Only = options.Batch == 0 && (!options.Waited || options.Sparing), options.Only
 	if kind == store.Full && cycle.Sparing && !options.Waited {
 		cycle.Patient = true

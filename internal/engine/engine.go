@@ -42,8 +42,8 @@ type Options struct {
 	// Watch returns what reads the sources of events, given the engine's id; nil: nobody
 	// does.
 	Watch func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) Watcher
-	// World returns what accounts are asked by who they are (R27), once the registry is made; nil: nobody asks.
-	World   func() modules.World
+	// Worlds returns what accounts are asked by who they are (R27), once the registry is made; nil: nobody asks.
+	Worlds  func() modules.Worlds
 	Version string
 	Log     *slog.Logger
 	// PullOnly: the engine pulls, and changes nothing in the cloud.
@@ -83,9 +83,9 @@ type Engine struct {
 	log         *slog.Logger
 	pool        *pgxpool.Pool
 	registry    *modules.Registry
-	world       modules.World // nil: nobody asks who accounts are
-	stops       gosync.Map    // by account: why its cycles are stopped, as was logged last
-	restored    atomic.Value  // why nothing is pushed since the database may have gone back, as was logged last
+	worlds      modules.Worlds
+	stops       gosync.Map   // by account: why its cycles are stopped, as was logged last
+	restored    atomic.Value // why nothing is pushed since the database may have gone back, as was logged last
 	database    *postgres.Database
 	queue       *river.Client[pgx.Tx]
 	interval    string        // the sync_interval in force
@@ -162,8 +162,8 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	if e.registry, err = e.options.Registry(e.pool); err != nil {
 		return err
 	}
-	if e.options.World != nil {
-		e.world = e.options.World()
+	if e.options.Worlds != nil {
+		e.worlds = e.options.Worlds()
 	}
 	if e.options.Types != nil {
 		e.types = e.options.Types(e.pool)

@@ -21,13 +21,14 @@ func heldError(account, why string) error {
 // identify fails unless an account is who it was, and something may be changed in it if that is to be done: cycles ask
 // by themselves, and functions of modules by this.
 func (e *Engine) identify(ctx context.Context, account string, acts bool) error {
-	if e.world == nil {
+	if len(e.worlds) == 0 {
 		return nil
 	}
-	var was, restored string
+	var was, restored, provider string
 	if err := e.pool.QueryRow(ctx, `
-		SELECT coalesce((SELECT identity FROM iasql_internal.world WHERE account = $1), ''), coalesce((SELECT restored_why FROM iasql_internal.server_seen), '')`,
-		account).Scan(&was, &restored); err != nil {
+		SELECT coalesce((SELECT identity FROM iasql_internal.world WHERE account = $1), ''), coalesce((SELECT restored_why FROM iasql_internal.server_seen), ''),
+		       coalesce((SELECT provider FROM iasql_internal.account WHERE name = $1), '')`,
+		account).Scan(&was, &restored, &provider); err != nil {
 		return fmt.Errorf("read who account %s is: %w", account, err)
 	}
 	if acts && e.options.PullOnly {
@@ -36,8 +37,12 @@ func (e *Engine) identify(ctx context.Context, account string, acts bool) error 
 	if restored != "" && acts {
 		return heldError(account, restored)
 	}
-	said, vouched, err := e.world.Identify(ctx, modules.Scope{Account: account}, false)
-	switch v := decide.Judge(was, said, vouched, err); {
+	world := e.worlds[provider]
+	if world == nil {
+		return nil
+	}
+	said, err := world.Identify(ctx, modules.Scope{Account: account}, false)
+	switch v := decide.Judge(was, said, err); {
 	case v.Held == "":
 		return nil
 	case err != nil:

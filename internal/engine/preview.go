@@ -99,7 +99,7 @@ func (e *Engine) preview(ctx context.Context, own *postgres.OwnEdits, batch int6
 func (e *Engine) previewOf(ctx context.Context, account string, own *postgres.OwnEdits, batch int64,
 	kind store.Kind) (store.Report, error) {
 	cycle := &sync.Reconciler{Registry: e.registry, Concurrency: e.options.Concurrency, Tracer: e.options.Tracer,
-		ReadOnly: true, World: e.world}
+		ReadOnly: true, Worlds: e.worlds}
 	cycle.Store = &postgres.Overlay{Database: e.database, Own: own, Batch: batch}
 	errand := &sync.Errand{Kind: kind, Batch: batch, Prepare: func(ctx context.Context) (*sync.Reconciler, error) {
 		return cycle, e.learnTypes(ctx)

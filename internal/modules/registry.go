@@ -45,13 +45,21 @@ func (m *Module) Tables() []*Table {
 	return tables
 }
 
+// Provider returns whose accounts the module's tables are of, [Table.Provider]; "" of a module without tables.
+func (m *Module) Provider() string {
+	for _, t := range m.Tables() {
+		return t.Provider
+	}
+	return ""
+}
+
 // Registry holds the modules that an engine knows: those it was built with, and
 // resource types that it has been told of since ([Registry.Extend]). It is safe for
 // concurrent use, and forgets nothing.
 type Registry struct {
 	extend  sync.Mutex
 	content atomic.Pointer[content]
-	ordered atomic.Pointer[Ordering]
+	ordered sync.Map // by provider: the *Ordering that was asked last
 	names   []TypeName
 
 	compositions []*Composition
@@ -67,16 +75,18 @@ type Ordering struct {
 	names []string
 }
 
-// Ordered returns the tables of these names that have a resource in their order. The last
+// Ordered returns the provider's tables of these names that have a resource in their order. The last
 // answer is kept, because every cycle asks, mostly for the same.
-func (r *Registry) Ordered(names []string) *Ordering {
+func (r *Registry) Ordered(provider string, names []string) *Ordering {
 	c := r.content.Load()
-	if known := r.ordered.Load(); known != nil && known.of == c && slices.Equal(known.names, names) {
-		return known
+	if kept, _ := r.ordered.Load(provider); kept != nil {
+		if known := kept.(*Ordering); known.of == c && slices.Equal(known.names, names) {
+			return known
+		}
 	}
 	var tables []*Table
 	for _, name := range names {
-		if res := c.resources[name]; res != nil {
+		if res := c.resources[name]; res != nil && res.Table().Provider == provider {
 			tables = append(tables, res.Table())
 		}
 	}
@@ -84,7 +94,7 @@ func (r *Registry) Ordered(names []string) *Ordering {
 	for i, t := range o.Tables {
 		o.Rank[t.Name] = i
 	}
-	r.ordered.Store(o)
+	r.ordered.Store(provider, o)
 	return o
 }
 
@@ -291,6 +301,11 @@ func (r *Registry) TypeNames() []TypeName { return r.names }
 
 // Modules returns every module, dependencies before dependents.
 func (r *Registry) Modules() []*Module { return r.content.Load().modules }
+
+// Of returns the modules of a provider, dependencies before dependents.
+func (r *Registry) Of(provider string) []*Module {
+	return slices.DeleteFunc(slices.Clone(r.Modules()), func(m *Module) bool { return m.Provider() != provider })
+}
 
 // Module returns the module of that name, nil if there is none.
 func (r *Registry) Module(name string) *Module { return r.content.Load().byName[name] }

@@ -9,12 +9,33 @@ type World interface {
 	// are made with. Unless fresh, what the same credentials were answered before will do.
 	//
 	// An error of class [Denied] says that it may not be used at all: the credentials are refused, or are of an account
-	// that the tables do not allow. Any other leaves open who it is. With vouched, these credentials have been answered
-	// before by this process.
-	Identify(ctx context.Context, scope Scope, fresh bool) (said string, vouched bool, err error)
+	// that the tables do not allow. Any other leaves open who it is.
+	Identify(ctx context.Context, scope Scope, fresh bool) (Identity, error)
 	// Observed returns a context below which answered is called whenever an attempt of a call has ended, however it did
 	// (R31). It is called by many at once.
 	Observed(ctx context.Context, answered func()) context.Context
+}
+
+// Worlds are the worlds there are, by their provider. Of one that is missing nobody asks who its accounts are.
+type Worlds map[string]World
+
+// Observed has answered called of the calls of all worlds, as [World.Observed] does.
+func (w Worlds) Observed(ctx context.Context, answered func()) context.Context {
+	for _, world := range w {
+		ctx = world.Observed(ctx, answered)
+	}
+	return ctx
+}
+
+// Identity is what an account answers that is asked who it is.
+type Identity struct {
+	// Said is who it is, as its world spells it; "" if it gave no answer.
+	Said string
+	// Vouched: the same credentials have been answered before by this process. It counts with an error, too.
+	Vouched bool
+	// Unproven: nothing but its own word says that it is what was meant, as with a server whose key nobody has seen
+	// before. The first time, too, a person confirms it.
+	Unproven bool
 }
 
 // Examples are what people are shown where there is nothing of a world yet.

@@ -95,6 +95,7 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'watched_staleness')::interval)::double precision,
 		       coalesce((SELECT w.identity FROM iasql_internal.world w WHERE w.account = $1), ''),
 		       coalesce((SELECT w.trouble FROM iasql_internal.world w WHERE w.account = $1), ''),
+		       coalesce((SELECT a.provider FROM iasql_internal.account a WHERE a.name = $1), ''),
 		       (SELECT i.id::text FROM iasql_internal.installation i),
 		       EXISTS (SELECT FROM iasql_internal.event_source s WHERE s.account = $1) OR EXISTS (SELECT FROM iasql_internal.event_source_region r WHERE r.of_account = $1),
 		       ARRAY(SELECT w.region FROM iasql_internal.watched($1) w)`, account).
@@ -103,7 +104,7 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 			var regions []string
 			err := row.Scan(&s.HoldConflicts, &s.Deletes.Max, &s.Deletes.Ratio, &s.Deletes.Floor, &window,
 				&staleness, &watched,
-				&s.Identity, &s.Held, &s.Installation, &s.Events, &regions)
+				&s.Identity, &s.Held, &s.Provider, &s.Installation, &s.Events, &regions)
 			s.ConsistencyWindow, s.MaxStaleness, s.WatchedStaleness = duration(window), duration(staleness),
 				duration(watched)
 			for _, region := range regions {

@@ -74,7 +74,7 @@ func (w *world) cycle(spec *Action, depth int) error {
 	w.lied = w.lied || spec.Lie != ""
 	w.runs = append(w.runs, r)
 	e := &sync.Reconciler{Store: r, Registry: registry, Serial: true, Random: r.rng.Float64,
-		ReadOnly: spec.Do == Preview, Preempt: r.wanted, World: simulated{}}
+		ReadOnly: spec.Do == Preview, Preempt: r.wanted, Worlds: modules.Worlds{tables[0].Provider: simulated{}}}
 	// Cycles of a fixpoint, whose seeds are small, list everything.
 	e.Sparing = spec.Do == Cycle && spec.Seed > 1<<20 && spec.Seed%2 == 1
 	kind := store.Full
@@ -294,7 +294,7 @@ func (r *run) Settings(context.Context, string) (store.Settings, error) {
 	}
 	err := r.boundary("Settings") // read by a statement of its own
 	s := r.w.db.settings()
-	s.Tables, s.Locked = tableNames(), locked
+	s.Provider, s.Tables, s.Locked = tables[0].Provider, tableNames(), locked
 	r.rules = s.Rules
 	return s, err
 }

@@ -80,22 +80,22 @@ const self, stranger = "sim:account", "sim:stranger"
 type simulated struct{}
 
 // Identify implements [modules.World].
-func (simulated) Identify(ctx context.Context, _ modules.Scope, fresh bool) (string, bool, error) {
+func (simulated) Identify(ctx context.Context, _ modules.Scope, fresh bool) (modules.Identity, error) {
 	run := runOf(ctx)
 	if fresh {
 		if err := run.call("Identify"); err != nil {
-			return "", true, err
+			return modules.Identity{Vouched: true}, err
 		}
 	}
 	switch {
 	case run.spec.Lie == LieForeign:
-		return stranger, true, nil
+		return modules.Identity{Said: stranger, Vouched: true}, nil
 	case run.spec.Lie == LieNobody:
-		return "", run.spec.Seed%2 == 0, failure(modules.Transient, "NoIdentity")
+		return modules.Identity{Vouched: run.spec.Seed%2 == 0}, failure(modules.Transient, "NoIdentity")
 	case fresh && run.chance(run.spec.Faults):
-		return "", true, failure(modules.Throttled, "Throttling")
+		return modules.Identity{Vouched: true}, failure(modules.Throttled, "Throttling")
 	}
-	return self, true, nil
+	return modules.Identity{Said: self, Vouched: true}, nil
 }
 
 // Observed implements [modules.World].

@@ -318,7 +318,7 @@ func (s *Store) Regions(_ context.Context, provider, of string) ([]string, error
 // Settings implements [store.Store].
 func (s *Store) Settings(context.Context, string) (store.Settings, error) {
 	settings := s.w.db.settings()
-	settings.Tables = tableNames()
+	settings.Provider, settings.Tables = tables[0].Provider, tableNames()
 	return settings, nil
 }
 

@@ -11,7 +11,9 @@ import (
 // Settings are what the cycle needs of the module tables, iasql_settings and iasql_mode.
 // Several cycles may have the same slices and maps: nobody changes them.
 type Settings struct {
-	// Tables are the names of the installed tables, in order.
+	// Provider is whose account it is; "" if there is no such account.
+	Provider string
+	// Tables are the names of the installed tables of all providers, in order.
 	Tables []string
 	// Locked says, by table, who keeps the engine from it; nobody does from the others.
 	Locked map[string]error

@@ -34,16 +34,17 @@ func (c *cycle) identify(ctx context.Context) (err error) {
 		c.report.count(func(r *store.Report) { r.Stopped, r.Held = why, true })
 		return errHeld
 	}
-	if c.World == nil {
+	world := c.Worlds[c.settings.Provider]
+	if world == nil {
 		return nil
 	}
 	ctx, end := c.span(ctx, "identify", &err)
 	defer end()
-	said, vouched, err := c.World.Identify(ctx, modules.Scope{Account: c.lease.Account}, c.kind == store.Full)
+	said, err := world.Identify(ctx, modules.Scope{Account: c.lease.Account}, c.kind == store.Full)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	v := decide.Judge(c.settings.Identity, said, vouched, err)
+	v := decide.Judge(c.settings.Identity, said, err)
 	if !c.ReadOnly && (v.Held != c.settings.Held || v.Pin || v.Said != "" && c.kind == store.Full) {
 		if err := c.Store.Identified(ctx, c.lease, v); err != nil {
 			return fmt.Errorf("remember who the account is: %w", err)

@@ -16,7 +16,7 @@ func (c *cycle) prepare(ctx context.Context) (err error) {
 		return fmt.Errorf("read the installed tables, settings and modes: %w", err)
 	}
 	c.lease.Rules, c.lease.Events = c.settings.Version, c.settings.Events
-	c.catalog = newCatalog(c.Registry.Ordered(c.settings.Tables), c.settings.Locked, c.Registry)
+	c.catalog = newCatalog(c.Registry.Ordered(c.settings.Provider, c.settings.Tables), c.settings.Locked, c.Registry)
 	for _, name := range c.catalog.leftOut() {
 		err := c.catalog.locked[name]
 		if c.ReadOnly { // a preview must list everything (R10)

@@ -15,8 +15,8 @@ import (
 type Reconciler struct {
 	Store    store.Store
 	Registry *modules.Registry
-	// World says who the account is (R27); nil if nobody asks.
-	World modules.World
+	// Worlds say who accounts are (R27).
+	Worlds modules.Worlds
 	// Concurrency bounds the operations of one cycle that are under way at
 	// once. 0 means 16.
 	Concurrency int

@@ -88,7 +88,7 @@ BEGIN
             DELETE FROM iasql_internal.unread u WHERE u.account = held.account;
             PERFORM iasql_internal.enqueue('sync', held.account);
         END IF;
-        RETURN NEXT format('account %s, which was %s, %s %s: %s records are compared with what is there', held.account, held.identity,
+        RETURN NEXT format('account %s, which %s, %s %s: %s records are compared with what is there', held.account, coalesce('was ' || held.identity, 'nobody has confirmed yet'),
             CASE WHEN dry_run THEN 'would be' ELSE 'is' END, held.said, (SELECT count(*) FROM iasql_internal.filled_records() r WHERE r.account = held.account));
     END LOOP;
 END

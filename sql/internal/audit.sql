@@ -320,6 +320,11 @@ BEGIN
     END IF;
     IF TG_OP <> 'DELETE' THEN
         INSERT INTO iasql_internal.account (name, provider) VALUES (NEW.name, TG_ARGV[0]) ON CONFLICT (name) DO NOTHING;
+        IF EXISTS (SELECT FROM iasql_internal.account a WHERE a.name = NEW.name AND a.provider <> TG_ARGV[0]) THEN
+            RAISE EXCEPTION '% %: there is one of that name of another kind', TG_TABLE_NAME, NEW.name
+                USING ERRCODE = '23505', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME, COLUMN = 'name',
+                      HINT = 'Choose another name: SELECT account, kind FROM iasql_worlds lists those that are taken.';
+        END IF;
         PERFORM iasql_internal.enqueue('sync', NEW.name);
     END IF;
     RETURN NULL;

@@ -94,7 +94,8 @@ func TestDocuments(t *testing.T) {
 // an account in TRACK is read with what --read-only does.
 func TestPoliciesSuffice(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../examples/modules/*.sql")
+	// Other worlds' modules need no policy of AWS's.
+	files, err := filepath.Glob("../../examples/modules/aws_*.sql")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

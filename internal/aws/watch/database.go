@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"iasql/internal/aws"
 )
 
 // database is where what sources bring is kept.
@@ -48,9 +50,9 @@ func (d database) source(ctx context.Context, of source) (source, error) {
 	return s, err
 }
 
-// accounts returns the names of all accounts.
+// accounts returns the names of all accounts of AWS.
 func (d database) accounts(ctx context.Context) ([]string, error) {
-	rows, err := d.pool.Query(ctx, `SELECT name FROM iasql_internal.account ORDER BY name`)
+	rows, err := d.pool.Query(ctx, `SELECT name FROM iasql_internal.account WHERE provider = $1 ORDER BY name`, aws.Provider)
 	if err != nil {
 		return nil, err
 	}

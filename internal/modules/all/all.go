@@ -3,6 +3,7 @@ package all
 
 import (
 	"iasql/internal/aws"
+	"iasql/internal/hosts"
 	"iasql/internal/modules"
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awsacm"
@@ -40,9 +41,19 @@ import (
 	"iasql/internal/modules/awsssm"
 	"iasql/internal/modules/awsstepfunctions"
 	"iasql/internal/modules/awsvpc"
+	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostfiles"
 )
 
-// Modules returns every module. Their calls go through c.
+// Hosts returns every module of hosts. They ask h.
+func Hosts(h *hosts.Hosts) []*modules.Module {
+	return []*modules.Module{
+		host.Module(),
+		hostfiles.Module(h),
+	}
+}
+
+// Modules returns every module of AWS. Their calls go through c.
 func Modules(c *aws.Clients) []*modules.Module {
 	return []*modules.Module{
 		awsaccount.Module(c),

@@ -11,13 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/aws"
+	"iasql/internal/hosts"
 	"iasql/internal/modules"
 	"iasql/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) {
 	testdb.Main(m, func(ctx context.Context, url string) error {
-		registry, err := modules.NewRegistry(Modules(aws.New(aws.Options{}))...)
+		registry, err := modules.NewRegistry(every()...)
 		if err != nil {
 			return err
 		}
@@ -25,12 +26,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
+// every returns the modules of every world.
+func every() []*modules.Module {
+	return append(Modules(aws.New(aws.Options{})), Hosts(hosts.New(hosts.Options{}))...)
+}
+
 // odd are values of each type among which there is one that breaks any rule.
 var odd = map[string][]string{
 	"text": {"NULL", "''", "' '", "E'an odd\\nvalue, %$/*'", "repeat('x', 17000)", "'arn:aws:kms:eu-west-1:1:alias/x'",
 		"'odd.fifo'", "'iasql:x'", "'aws/odd'", "'lambda'", "'HTTP'", "'ipv6'",
 		"'0.0.0.0/0'", "'CUSTOMER_MANAGED_KMS'", "'PROVISIONED'", "'network'", "'OFF'", "'FIXED'", "'redis'",
-		"'memcached'"},
+		"'memcached'", "repeat('x', 300000)"},
 	"integer": {"NULL", "-99", "2000000000", "0", "1", "7"}, "bigint": {"NULL", "-99", "9000000000000000000", "0", "1"},
 	"double precision": {"NULL", "'NaN'", "-1e300", "1e300", "0"},
 	"numeric":          {"NULL", "-99", "1e30", "0"}, "boolean": {"NULL", "true", "false"},
@@ -47,7 +53,7 @@ var odd = map[string][]string{
 // can break it, a user cannot, and a user can change whatever else there is in the row.
 func TestOddValuesFit(t *testing.T) {
 	t.Parallel()
-	registry, err := modules.NewRegistry(Modules(aws.New(aws.Options{}))...)
+	registry, err := modules.NewRegistry(every()...)
 	if err != nil {
 		t.Fatal(err)
 	}

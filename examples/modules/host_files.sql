@@ -1,0 +1,10 @@
+-- A host's files. An engine that has been started with --host-root has such a host at once; here it is made, and has none.
+INSERT INTO host (name, address) VALUES ('example', '192.0.2.1');
+INSERT INTO host_scope (account, pattern) VALUES ('example', '/etc/myapp/**');
+BEGIN;
+INSERT INTO host_file (account, path, kind) VALUES ('example', '/etc/myapp/conf.d', 'directory');
+INSERT INTO host_file (account, path, content, mode) VALUES ('example', '/etc/myapp/myapp.conf', E'workers = 4\n', '0640');
+INSERT INTO host_file (account, path, kind, target) VALUES ('example', '/etc/myapp/current', 'link', 'myapp.conf');
+SELECT path, kind, content, target, mode FROM host_file ORDER BY path;
+ROLLBACK;
+DELETE FROM host WHERE name = 'example';

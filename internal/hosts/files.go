@@ -1,0 +1,171 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"iasql/internal/hosts/runner"
+	"iasql/internal/modules"
+)
+
+// KindFile is the kind of the scopes that name files.
+const KindFile = "file"
+
+// maxListed bounds the files of one host.
+const maxListed = 200_000
+
+// refused says that a host has answered what it was not asked.
+func refused(name, what string, of string) error {
+	return &modules.Error{Class: modules.Transient, Code: "BadAnswer",
+		Message: fmt.Sprintf("host %s has answered %s that nobody has asked for: %s", name, what, clean(of))}
+}
+
+// files makes a request, and returns what it is answered. asked reports whether a path was asked for.
+func (h *Hosts) files(ctx context.Context, name string, request *runner.Request,
+	asked func(path string) bool) ([]runner.Entry, error) {
+	var all []runner.Entry
+	seen := map[string]bool{}
+	err := h.ask(ctx, name, request, func(a runner.Answer) error {
+		for i := range a.Files {
+			e := &a.Files[i]
+			switch {
+			case e.Error == nil && (runner.CheckPath(e.Path) != nil || !asked(e.Path) || seen[e.Path]):
+				return refused(name, "the path", fmt.Sprintf("%.200q", e.Path))
+			case e.Error == nil && e.Kind != runner.File && e.Kind != runner.Directory && e.Kind != runner.Link:
+				return refused(name, "the kind", fmt.Sprintf("%.200q", e.Kind))
+			case e.Content != nil && len(*e.Content) > runner.MaxContent:
+				return refused(name, "the content", fmt.Sprintf("%d bytes of %.200q", len(*e.Content), e.Path))
+			case len(all) >= maxListed:
+				return refused(name, "the files", fmt.Sprintf("more than %d", maxListed))
+			}
+			seen[e.Path] = true
+			all = append(all, *e)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// ListFiles returns all that the host's scopes name, and those scopes.
+func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []Scope, error) {
+	settings, err := h.Settings(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	scopes := settings.Of(KindFile)
+	if len(scopes) == 0 {
+		return nil, nil, nil
+	}
+	all, err := h.files(ctx, name, &runner.Request{Verb: runner.List, Patterns: patterns(scopes)},
+		func(path string) bool { return Named(scopes, path) != nil })
+	return all, scopes, err
+}
+
+// GetFiles returns what there is of paths, and the host's scopes. What those do not name is not read, and says so.
+func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]runner.Entry, []Scope, error) {
+	settings, err := h.Settings(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	scopes := settings.Of(KindFile)
+	asked := make(map[string]bool, len(paths))
+	var named []string
+	var beyond []runner.Entry
+	for _, path := range paths {
+		if asked[path] {
+			continue
+		}
+		if Named(scopes, path) == nil {
+			beyond = append(beyond, runner.Entry{Path: path,
+				Error: &runner.Failure{Code: runner.Refused, Message: OutOfScope(name, path).Error()}})
+			continue
+		}
+		asked[path], named = true, append(named, path)
+	}
+	if len(named) == 0 {
+		return beyond, scopes, nil
+	}
+	all, err := h.files(ctx, name, &runner.Request{Verb: runner.Check, Paths: named},
+		func(path string) bool { return asked[path] })
+	return append(all, beyond...), scopes, err
+}
+
+// ApplyFile makes, changes or deletes a file.
+func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry, want, have *runner.Entry) error {
+	settings, err := h.Settings(ctx, name)
+	if err != nil {
+		return err
+	}
+	if settings.LockedBy != "" {
+		return &modules.Error{Class: modules.Dependency, Code: "Locked",
+			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until UPDATE host SET locked_by = NULL "+
+				"WHERE name = '%s'", name, clean(settings.LockedBy), strings.ReplaceAll(name, "'", "''"))}
+	}
+	request := &runner.Request{Verb: runner.Apply, Want: want, Have: have}
+	path := ""
+	if want != nil {
+		path = want.Path
+	} else {
+		path = have.Path
+	}
+	scope := Named(settings.Of(KindFile), path)
+	if scope == nil {
+		return OutOfScope(name, path)
+	}
+	if want != nil && want.Kind == runner.File {
+		request.Validate = scope.Validate
+	}
+	if entry.Late() {
+		return &modules.Error{Class: modules.Transient, Code: "Late",
+			Message: "it was too late to send the call, and nothing was changed"}
+	}
+	return h.ask(ctx, name, request, func(runner.Answer) error { return nil })
+}
+
+func patterns(scopes []Scope) []string {
+	list := make([]string, len(scopes))
+	for i, s := range scopes {
+		list[i] = s.Pattern
+	}
+	return list
+}
+
+// Named returns the scope that names a path, one that validates before others and one that prunes before those; nil if
+// there is none.
+func Named(scopes []Scope, path string) *Scope {
+	var best *Scope
+	worth := func(s *Scope) int {
+		n := 0
+		if s.Validate != "" {
+			n += 2
+		}
+		if s.Prune {
+			n++
+		}
+		return n
+	}
+	for i := range scopes {
+		if s := &scopes[i]; runner.Matches(s.Pattern, path) && (best == nil || worth(s) > worth(best)) {
+			best = s
+		}
+	}
+	return best
+}
+
+// Pruned reports whether what has no record may be deleted at a path.
+func Pruned(scopes []Scope, path string) bool {
+	for _, s := range scopes {
+		if s.Prune && runner.Matches(s.Pattern, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// OutOfScope is the error of a path that no scope of the host names.
+func OutOfScope(name, path string) error {
+	return &modules.Error{Class: modules.Invalid, Code: "OutOfScope",
+		Message: fmt.Sprintf("%q is in no host_scope of %s: INSERT INTO host_scope (account, pattern) VALUES ('%s', '%s')",
+			path, name, strings.ReplaceAll(name, "'", "''"), strings.ReplaceAll(clean(path), "'", "''"))}
+}

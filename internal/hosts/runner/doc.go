@@ -1,0 +1,111 @@
+// Package runner is what the engine has on a host: it reads requests, one JSON object a line, and answers each by one
+// or more of them. It looks at files below a root directory, makes them what a request says, and decides nothing: it
+// keeps no target, and does nothing when it is not asked.
+//
+// No path leads out of the root, nor through a symbolic link: each directory on the way is opened in the one before it.
+// Nothing but regular files, directories and symbolic links is opened. A file is replaced as a whole: the new one is
+// written beside it, made durable and validated, and takes its name only if what is there is still what the request
+// has seen.
+package runner
+
+// Version is of the protocol: an engine talks to a runner of its own version alone.
+const Version = 1
+
+// The verbs of requests.
+const (
+	List   = "list"   // what there is that the patterns name
+	Check  = "check"  // what there is of the paths; of one that is missing there is nothing
+	Apply  = "apply"  // make, change or delete one file
+	Assert = "assert" // whether a file is as it is wanted
+	Hello  = "hello"  // who the host is
+)
+
+// Bounds of what is read and answered.
+const (
+	MaxContent = 256 << 10 // of a file whose content is sent
+	maxHashed  = 64 << 20  // of a file that is read at all
+	maxFiles   = 200_000   // of a listing
+	maxSent    = 64 << 20  // the contents of a listing together
+	chunk      = 256       // files of one answer
+)
+
+// The kinds of files.
+const (
+	File      = "file"
+	Directory = "directory"
+	Link      = "link" // a symbolic one
+)
+
+// Request asks for something.
+type Request struct {
+	ID       int64    `json:"id"`
+	Verb     string   `json:"verb"`
+	Patterns []string `json:"patterns,omitempty"`
+	Paths    []string `json:"paths,omitempty"`
+	// Want is the file as it is to be, nil if it is to go; what it does not say stays as it is. Have is the file as it
+	// was seen last, nil if there was none: what is there has to be that still.
+	Want *Entry `json:"want,omitempty"`
+	Have *Entry `json:"have,omitempty"`
+	// Validate is a command that has to accept the new content before it replaces the old: %s stands for its file.
+	Validate string `json:"validate,omitempty"`
+}
+
+// Answer is one of the answers to a request: the last, unless More.
+type Answer struct {
+	ID    int64    `json:"id"`
+	Files []Entry  `json:"files,omitempty"`
+	Same  bool     `json:"same,omitempty"`
+	Host  *Host    `json:"host,omitempty"`
+	More  bool     `json:"more,omitempty"`
+	Error *Failure `json:"error,omitempty"`
+}
+
+// Host is what a host says of itself.
+type Host struct {
+	Version int    `json:"version"`
+	Machine string `json:"machine,omitempty"` // its machine id, machine-id(5)
+}
+
+// Entry is a file, a directory or a symbolic link.
+type Entry struct {
+	Path string `json:"path"`
+	Kind string `json:"kind,omitempty"`
+	// Content is that of a file whose text is no longer than MaxContent, without NUL and of UTF-8; nil of any other.
+	Content *string `json:"content,omitempty"`
+	SHA256  string  `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
+	Size    int64   `json:"size,omitempty"`
+	Target  string  `json:"target,omitempty"` // of a link
+	Mode    string  `json:"mode,omitempty"`   // four octal digits; "" of a link
+	Owner   string  `json:"owner,omitempty"`  // a name of the host's /etc/passwd, else a number
+	Group   string  `json:"group,omitempty"`
+	// Error says why it could not be read; nothing else is known of it then.
+	Error *Failure `json:"error,omitempty"`
+}
+
+// Code says what kind of failure it is.
+type Code string
+
+// The codes of failures.
+const (
+	Exists      Code = "Exists"      // there is something already
+	Gone        Code = "Gone"        // there is nothing any more
+	Conflict    Code = "Conflict"    // what is there is not what was seen last
+	NoParent    Code = "NoParent"    // there is no directory to be in
+	NotEmpty    Code = "NotEmpty"    // the directory has something in it
+	Denied      Code = "Denied"      // the login may not do it
+	Refused     Code = "Refused"     // the runner does not do such things
+	Invalid     Code = "Invalid"     // the validation does not accept it
+	TooLarge    Code = "TooLarge"    // beyond a bound
+	Changing    Code = "Changing"    // it changes while it is read
+	Full        Code = "Full"        // there is no space left
+	Unspecified Code = "Unspecified" // anything else
+)
+
+// Failure says why something was not done.
+type Failure struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error returns the message.
+func (f *Failure) Error() string { return f.Message }

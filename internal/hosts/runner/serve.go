@@ -1,0 +1,189 @@
+package runner
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// atOnce is how many requests are worked on at once.
+const atOnce = 8
+
+// maxRequest bounds a line of a request: its content is at most maxHashed bytes, each of which JSON may spell by six.
+const maxRequest = 6*maxHashed + 1<<20
+
+// Serve answers requests until there are no more, and ends what it has begun. First it says who the host is.
+func Serve(in io.Reader, out io.Writer, root string) error {
+	t, err := openTree(root)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	var lock sync.Mutex
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	var broken error
+	answer := func(a Answer) error {
+		lock.Lock()
+		defer lock.Unlock()
+		if broken == nil {
+			broken = encoder.Encode(a)
+		}
+		return broken
+	}
+	if err := answer(Answer{Host: t.host()}); err != nil {
+		return err
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	slots := make(chan struct{}, atOnce)
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(lines, maxRequest)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var request Request
+		if err := json.Unmarshal(line, &request); err != nil {
+			return fmt.Errorf("request: %w", err)
+		}
+		slots <- struct{}{}
+		work.Go(func() {
+			defer func() { <-slots }()
+			t.answer(&request, answer)
+		})
+	}
+}
+
+// Do answers one request below a root, calling answer with each answer.
+func Do(root string, request *Request, answer func(Answer) error) error {
+	t, err := openTree(root)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	t.answer(request, answer)
+	return nil
+}
+
+// readLine reads a line of at most so many bytes.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); len(line) > most {
+			return nil, fmt.Errorf("a line is longer than %d bytes", most)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+func (t *tree) answer(r *Request, answer func(Answer) error) {
+	last := Answer{ID: r.ID}
+	err := t.do(r, &last, answer)
+	if err != nil {
+		last = Answer{ID: r.ID, Error: failure(r.Verb, "", err)}
+	}
+	_ = answer(last) // whoever does not listen any more has gone
+}
+
+func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
+	tell := func(e Entry) error {
+		last.Files = append(last.Files, e)
+		size := 0
+		for i := range last.Files {
+			if c := last.Files[i].Content; c != nil {
+				size += len(*c)
+			}
+		}
+		if len(last.Files) < chunk && size < 1<<20 {
+			return nil
+		}
+		part := *last
+		part.More, last.Files = true, nil
+		return answer(part)
+	}
+	switch r.Verb {
+	case Hello:
+		last.Host = t.host()
+		return nil
+	case List:
+		return t.list(r.Patterns, tell)
+	case Check:
+		return t.check(r.Paths, tell)
+	case Apply:
+		return t.apply(r)
+	case Assert:
+		return t.assert(r.Want, last)
+	}
+	return &Failure{Refused, fmt.Sprintf("there is no verb %q", r.Verb)}
+}
+
+// check tells of what there is of paths.
+func (t *tree) check(paths []string, tell func(Entry) error) error {
+	reader := t.reader()
+	for _, path := range paths {
+		e, err := reader.at(path)
+		switch {
+		case codeOf(err) == NoParent || err == nil && e == nil:
+			continue
+		case err != nil:
+			e = &Entry{Path: path, Error: failure("read", path, err)}
+		}
+		if err := tell(*e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) at(path string) (*Entry, error) {
+	dir, last, err := r.parent(path)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(dir)
+	e, _, err := r.read(dir, last, path)
+	return e, err
+}
+
+// assert says whether a file is as it is wanted.
+func (t *tree) assert(want *Entry, last *Answer) error {
+	if want == nil {
+		return &Failure{Refused, "a request to assert says what is wanted"}
+	}
+	now, err := t.reader().at(want.Path)
+	if codeOf(err) == NoParent || err == nil && now == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	last.Files, last.Same = []Entry{*now}, difference(now, want) == ""
+	return nil
+}
+
+// host says who the host is.
+func (t *tree) host() *Host {
+	h := &Host{Version: Version}
+	dir, last, err := t.parent("/etc/machine-id")
+	if err != nil {
+		return h
+	}
+	defer unix.Close(dir)
+	if text, _, err := readFile(dir, last, 1<<10); err == nil {
+		h.Machine = strings.TrimSpace(string(text))
+	}
+	return h
+}

@@ -1,0 +1,430 @@
+package hosts
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"iasql/internal/hosts/runner"
+	"iasql/internal/modules"
+)
+
+//go:embed embedded
+var embedded embed.FS
+
+// embeddedRunner returns the runner that is built in.
+func embeddedRunner(arch string) ([]byte, error) {
+	packed, err := embedded.ReadFile("embedded/runner-linux-" + arch + ".gz")
+	if err != nil {
+		return nil, fmt.Errorf("this engine was built without the runner for linux/%s: build it with make build, which "+
+			"makes the runners first", arch)
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(unpacked) // #nosec G110 -- our own
+}
+
+// architectures are what uname -m calls those that there may be runners for, and what Go calls them.
+var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
+
+// Bounds of what a host answers.
+const (
+	maxLine  = 32 << 20
+	maxTotal = 256 << 20 // of one request
+	maxNoise = 64 << 10  // before the runner's first line
+)
+
+// remote is a connection to a host, with a runner at the other end.
+type remote struct {
+	client *ssh.Client
+	in     io.WriteCloser
+	said   string
+	dead   chan struct{}
+
+	writing sync.Mutex
+	lock    sync.Mutex
+	err     error // why it is dead
+	last    int64
+	calls   map[int64]*call
+}
+
+// call is a request that is under way.
+type call struct {
+	answers chan runner.Answer
+	left    chan struct{} // closed when nobody listens any more
+	bytes   int
+}
+
+// openSSH connects, logs in, puts the runner there if it is not, and starts it.
+func openSSH(ctx context.Context, settings *Settings,
+	runners func(arch string) ([]byte, error)) (_ session, err error) {
+	address := net.JoinHostPort(settings.Address, strconv.Itoa(settings.Port))
+	denied := func(format string, args ...any) error {
+		return &modules.Error{Class: modules.Denied, Code: "Login",
+			Message: fmt.Sprintf("host %s (%s@%s): %s", settings.Name, settings.User, address,
+				clean(fmt.Sprintf(format, args...)))}
+	}
+	unreachable := func(err error) error {
+		return &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
+			Message: fmt.Sprintf("host %s (%s) does not answer: %s", settings.Name, address, clean(err.Error()))}
+	}
+	if settings.PrivateKey == "" {
+		return nil, denied("it has no private_key: UPDATE host SET private_key = '…'")
+	}
+	signer, err := ssh.ParsePrivateKey([]byte(settings.PrivateKey))
+	if missing := new(ssh.PassphraseMissingError); errors.As(err, &missing) {
+		return nil, denied("its private_key has a passphrase: give it one without, which the vault keeps")
+	} else if err != nil {
+		return nil, denied("its private_key cannot be read: it is to be the text of a file such as id_ed25519")
+	}
+	limit, cancel := context.WithTimeout(ctx, dialWithin)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(limit, "tcp", address)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	deadline := time.Now().Add(startWithin)
+	first, _ := limit.Deadline()
+	_ = conn.SetDeadline(first)
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	fingerprint := ""
+	config := &ssh.ClientConfig{User: settings.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, Timeout: dialWithin,
+		HostKeyAlgorithms: hostKeys,
+		// Who it is is compared with who it was before anything is asked of it (R27). The login gives away nothing
+		// but that the key is ours.
+		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
+			fingerprint = ssh.FingerprintSHA256(key)
+			return nil
+		}}
+	transport, channels, requests, err := ssh.NewClientConn(conn, address, config)
+	if err != nil {
+		_ = conn.Close()
+		if strings.Contains(err.Error(), "unable to authenticate") {
+			return nil, denied("it does not let the key in: put %s into the authorized_keys of %s",
+				strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), settings.User)
+		}
+		return nil, unreachable(err)
+	}
+	_ = conn.SetDeadline(deadline)
+	r := &remote{client: ssh.NewClient(transport, channels, requests), dead: make(chan struct{}),
+		calls: map[int64]*call{}}
+	machine, lines, err := r.start(settings.Become, runners)
+	if err != nil {
+		_ = r.client.Close()
+		if ctx.Err() != nil || errors.Is(err, io.EOF) || isTimeout(err) {
+			return nil, unreachable(err)
+		}
+		return nil, denied("%v", err)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	r.said = "host key " + fingerprint
+	if machine != "" {
+		r.said += ", machine id " + machine
+	}
+	go r.receive(lines)
+	return r, nil
+}
+
+// hostKeys are the kinds of host keys, the one by which a host is known first: of a server with several it has to be
+// always the same.
+var hostKeys = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
+	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// folder is where runners are on a host, below the home of the login.
+const folder = `"$HOME/.iasql-runner"`
+
+// quoted quotes a text for a POSIX shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// start starts the runner, and returns the machine id that it tells.
+func (r *remote) start(become bool, runners func(arch string) ([]byte, error)) (machine string, lines *bufio.Reader,
+	err error) {
+	built, sums := map[string][]byte{}, map[string]string{}
+	var missing error
+	var cases strings.Builder
+	for name, arch := range architectures {
+		program, err := runners(arch)
+		if err != nil {
+			missing = err
+			continue
+		}
+		sum := sha256.Sum256(program)
+		built[name], sums[name] = program, hex.EncodeToString(sum[:])
+		fmt.Fprintf(&cases, "\"Linux %s\") sum=%s;;\n", name, sums[name])
+	}
+	sudo := ""
+	if become {
+		sudo = "sudo -n -- "
+	}
+	script := `case "$(uname -s) $(uname -m)" in
+` + cases.String() + `*) echo "iasql-runner none $(uname -s) $(uname -m)"; exit 0;;
+esac
+umask 077
+mkdir -p ` + folder + ` && chmod 700 ` + folder + ` || exit 1
+file=` + folder + `/$sum
+echo "$sum  $file" | sha256sum -c --status 2>/dev/null || { echo "iasql-runner needed $(uname -m)"; exit 0; }
+exec ` + sudo + `"$file"
+`
+	for again := false; ; again = true {
+		line, rest, err := r.run(script)
+		if err != nil {
+			return "", nil, err
+		}
+		fields := strings.Fields(line)
+		switch {
+		case strings.HasPrefix(line, "{"):
+			var hello runner.Answer
+			if err := json.Unmarshal([]byte(line), &hello); err != nil || hello.Host == nil ||
+				hello.Host.Version != runner.Version || len(hello.Host.Machine) > 100 {
+				return "", nil, errors.New("its runner does not say who it is")
+			}
+			return clean(hello.Host.Machine), rest, nil
+		case len(fields) == 3 && fields[1] == "needed" && !again && built[fields[2]] != nil:
+			if err := r.put(built[fields[2]], sums[fields[2]]); err != nil {
+				return "", nil, err
+			}
+		case len(fields) == 4 && fields[1] == "none" && fields[2] == "Linux" && architectures[fields[3]] != "" &&
+			missing != nil:
+			return "", nil, missing
+		case len(fields) == 4 && fields[1] == "none":
+			return "", nil, fmt.Errorf("there is no runner for its kind of machine, %s %s: there are those for "+
+				"Linux on x86_64 and aarch64", fields[2], fields[3])
+		default:
+			return "", nil, errors.New("the runner cannot be put there")
+		}
+	}
+}
+
+// run starts a script of the shell, whose input stays open, and returns the line with which the runner, or its absence,
+// begins.
+func (r *remote) run(script string) (line string, lines *bufio.Reader, err error) {
+	s, err := r.client.NewSession()
+	if err != nil {
+		return "", nil, err
+	}
+	in, err := s.StdinPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	out, err := s.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	said := &bounded{}
+	s.Stderr = said
+	if err := s.Start("exec sh -c " + quoted(script)); err != nil {
+		return "", nil, err
+	}
+	lines = bufio.NewReaderSize(out, 64<<10)
+	for noise := 0; noise < maxNoise; noise += len(line) {
+		text, err := readLine(lines, maxNoise)
+		if line = string(text); err != nil {
+			if !errors.Is(err, io.EOF) {
+				return "", nil, err
+			}
+			_ = s.Wait() // for the rest of what it says on the side
+			if text := strings.TrimSpace(said.String()); text != "" {
+				return "", nil, fmt.Errorf("the runner cannot be started: %s", text)
+			}
+			return "", nil, err
+		}
+		if strings.HasPrefix(line, `{"id":0,"host":`) || strings.HasPrefix(line, "iasql-runner ") {
+			r.in = in
+			return line, lines, nil
+		}
+	}
+	return "", nil, errors.New("its shell says too much before it runs anything: look at what it reads at the beginning")
+}
+
+// put puts the runner into its place.
+func (r *remote) put(program []byte, sum string) error {
+	s, err := r.client.NewSession()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	s.Stdin = bytes.NewReader(program)
+	said := &bounded{}
+	s.Stderr = said
+	err = s.Run("exec sh -c " + quoted(`umask 077
+cd `+folder+` || exit 1
+cat > new.$$ && chmod 700 new.$$ && echo "`+sum+`  new.$$" | sha256sum -c --status && mv -f new.$$ `+sum+` || { rm -f new.$$; exit 1; }
+for file in *; do [ "$file" = `+sum+` ] || rm -f -- "$file"; done
+`))
+	if err != nil {
+		return fmt.Errorf("the runner cannot be put into %s: %w %s", folder, err, strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+// bounded keeps the beginning of what is written, by one and read by another.
+type bounded struct {
+	lock sync.Mutex
+	text []byte
+}
+
+// Write implements [io.Writer].
+func (b *bounded) Write(p []byte) (int, error) {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	b.text = append(b.text, p[:min(len(p), 2000-len(b.text))]...)
+	return len(p), nil
+}
+
+// String returns it.
+func (b *bounded) String() string {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	return string(b.text)
+}
+
+func (r *remote) who() string { return r.said }
+
+func (r *remote) alive() bool {
+	select {
+	case <-r.dead:
+		return false
+	default:
+		return true
+	}
+}
+
+func (r *remote) close() { r.fail(errLost) }
+
+// fail ends the connection, and what is under way.
+func (r *remote) fail(err error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.err == nil {
+		r.err = err
+		close(r.dead)
+		go func() { _ = r.client.Close() }() // which may wait for the network
+	}
+}
+
+func (r *remote) failure() error {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return r.err
+}
+
+// receive hands out answers until the connection ends.
+func (r *remote) receive(lines *bufio.Reader) {
+	for {
+		line, err := readLine(lines, maxLine)
+		var a runner.Answer
+		if err == nil {
+			err = json.Unmarshal(line, &a)
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errLost
+			}
+			r.fail(err)
+			return
+		}
+		r.lock.Lock()
+		c := r.calls[a.ID]
+		r.lock.Unlock()
+		if c == nil {
+			continue // nobody waits for it any more
+		}
+		if c.bytes += len(line); c.bytes > maxTotal {
+			r.fail(fmt.Errorf("its answer is longer than %d MiB", maxTotal>>20))
+			return
+		}
+		select {
+		case c.answers <- a:
+		case <-c.left:
+		case <-r.dead:
+			return
+		}
+	}
+}
+
+// readLine reads a line of at most so many bytes.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); len(line) > most {
+			return nil, fmt.Errorf("it sends a line of more than %d KiB", most>>10)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// do implements [session].
+func (r *remote) do(ctx context.Context, request *runner.Request, each func(runner.Answer) error) error {
+	c := &call{answers: make(chan runner.Answer), left: make(chan struct{})}
+	r.lock.Lock()
+	r.last++
+	asked := *request
+	asked.ID = r.last
+	r.calls[asked.ID] = c
+	r.lock.Unlock()
+	defer func() {
+		close(c.left)
+		r.lock.Lock()
+		delete(r.calls, asked.ID)
+		r.lock.Unlock()
+	}()
+	line, err := json.Marshal(&asked)
+	if err != nil {
+		return err
+	}
+	go func() {
+		r.writing.Lock()
+		defer r.writing.Unlock()
+		if _, err := r.in.Write(append(line, '\n')); err != nil {
+			r.fail(err)
+		}
+	}()
+	idle := time.NewTimer(idleWithin)
+	defer idle.Stop()
+	for {
+		select {
+		case a := <-c.answers:
+			idle.Reset(idleWithin)
+			if a.Error != nil {
+				return a.Error
+			}
+			if err := each(a); err != nil || !a.More {
+				return err
+			}
+		case <-idle.C:
+			err := fmt.Errorf("it has not answered for %s", idleWithin)
+			r.fail(err)
+			return err
+		case <-r.dead:
+			return r.failure()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

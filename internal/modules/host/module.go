@@ -1,0 +1,125 @@
+// Package host is the module host, which all modules of hosts depend on: the hosts and the way into each (table host),
+// and what of them is looked at (table host_scope).
+//
+// It promises that a private key can be written and not read: it is moved to a table of the engine's own before its row
+// is stored, and [Load] is the one way to it.
+package host
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"iasql/internal/hosts"
+	"iasql/internal/modules"
+)
+
+// Module returns the module host.
+func Module() *modules.Module {
+	return &modules.Module{
+		Name:       "host",
+		Version:    1,
+		Doc:        "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
+		Settings:   []*modules.Table{describeHost(), describeScope()},
+		Migrations: map[int]string{1: functions},
+		Drop:       drop,
+	}
+}
+
+var (
+	// functions makes the triggers.
+	//
+	//go:embed sql/functions.sql
+	functions string
+	//go:embed sql/drop.sql
+	drop string
+)
+
+func describeHost() *modules.Table {
+	return &modules.Table{
+		Name: "host",
+		Doc: "The machines that are managed, and how the engine gets into each: by SSH, or as a directory of its own " +
+			"machine. Nothing is read or changed before iasql_confirm('identity', name) has said that its host key is right.",
+		Provider:        hosts.Provider,
+		DefinesAccounts: true,
+		Columns: []modules.Column{
+			{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Check: "name <> ''",
+				Doc: "What the other tables call the host, such as web-1."},
+			{Name: "address", Type: modules.TypeText, Check: "address ~ '^[^[:space:]/@]+$'",
+				Doc: "Its name or IP address for SSH. NULL: it is a directory of the engine's machine, host_root."},
+			{Name: "port", Type: modules.TypeInteger, Required: true, Default: "22", Check: "port BETWEEN 1 AND 65535",
+				Doc: "The port of its SSH server."},
+			{Name: "user_name", Type: modules.TypeText, Required: true, Default: "'root'",
+				Check: "user_name ~ '^[^[:space:]]+$'",
+				Doc:   "Whom the engine logs in as."},
+			{Name: "become", Type: modules.TypeBool, Required: true, Default: "false",
+				Doc: "Whether the login works as root, by sudo -n: it has to be allowed that without a password."},
+			{Name: "private_key", Type: modules.TypeText, WriteOnly: true,
+				Doc: "The text of the login's private key, such as id_ed25519, without a passphrase. Shown as asterisks once " +
+					"it is set; set it to NULL to remove it."},
+			{Name: "host_root", Type: modules.TypeText, Check: "host_root ~ '^/'",
+				Doc: "A directory of the engine's machine that is managed instead of a host that is reached by SSH. The engine " +
+					"has to be started with --host-root and the same directory."},
+			{Name: "labels", Type: modules.TypeJSON, Check: "jsonb_typeof(labels) = 'object'",
+				Doc: "What you know it by, such as {\"role\": \"web\"}."},
+			{Name: "locked_by", Type: modules.TypeText, Check: "locked_by <> ''",
+				Doc: "Who wants that nothing is changed on the host for now; it is still read. NULL: nobody."},
+		},
+		Checks: []string{"num_nonnulls(address, host_root) = 1"},
+	}
+}
+
+func describeScope() *modules.Table {
+	return &modules.Table{
+		Name: "host_scope",
+		Doc: "What of a host is looked at, a pattern a row. What no row names is neither read nor imported, made, changed " +
+			"or deleted.",
+		Provider: hosts.Provider,
+		Columns: []modules.Column{
+			hosts.AccountColumn(),
+			{Name: "kind", Type: modules.TypeText, Required: true, Identity: true, Default: "'file'",
+				Enum: []string{hosts.KindFile}, Doc: "What the pattern names: file."},
+			{Name: "pattern", Type: modules.TypeText, Required: true, Identity: true,
+				Check: `pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
+				Doc: "An absolute path. In it * stands for any characters of a name, ? for one, ** for any directories, and at " +
+					"the end for all that is below: /etc/myapp/** . Symbolic links are not followed."},
+			{Name: "prune", Type: modules.TypeBool, Required: true, Default: "false",
+				Doc: "Whether the mode ENFORCE deletes what is there and has no record. Otherwise it imports that."},
+			{Name: "validate", Type: modules.TypeText, Check: `validate ~ '^\S.*\s\S*%s'`,
+				Doc: "A command that has to accept the new content of a file before it replaces the old one, such as " +
+					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, without a shell."},
+		},
+	}
+}
+
+// Querier is what [Load] needs of a pool or a connection.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Load returns a function that reads what the tables say of a host. The connection's role must be allowed to read the
+// secrets, as is iasql_engine.
+func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, error) {
+	return func(ctx context.Context, name string) (hosts.Settings, error) {
+		s := hosts.Settings{Name: name}
+		err := db.QueryRow(ctx, `
+			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.private_key, ''), coalesce(h.host_root, ''), coalesce(h.locked_by, ''),
+				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune', p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
+				 FROM public.host_scope AS p WHERE p.account = h.name)
+			FROM public.host AS h
+			LEFT JOIN iasql_internal.host_secret AS s ON s.host = h.name
+			WHERE h.name = $1`, name,
+		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.Scopes)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
+				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}
+		}
+		if err != nil {
+			return hosts.Settings{}, fmt.Errorf("load host %s: %w", name, err)
+		}
+		return s, nil
+	}
+}

@@ -1,0 +1,11 @@
+-- Run after the tables have been dropped. Without CASCADE: what users have built on these is theirs to drop.
+DROP FUNCTION IF EXISTS iasql_internal.host_scope_looks();
+DROP FUNCTION IF EXISTS iasql_internal.host_scope_keeps_records();
+DROP FUNCTION IF EXISTS iasql_internal.host_scoped(text, text, text);
+DROP FUNCTION IF EXISTS iasql_internal.host_pattern(text);
+DROP FUNCTION IF EXISTS iasql_internal.host_let_go();
+DROP FUNCTION IF EXISTS iasql_internal.host_forget_staged();
+DROP FUNCTION IF EXISTS iasql_internal.host_keep_secret();
+DROP FUNCTION IF EXISTS iasql_internal.host_hide_secret();
+DROP TABLE IF EXISTS iasql_internal.host_secret_staged;
+DROP TABLE IF EXISTS iasql_internal.host_secret;

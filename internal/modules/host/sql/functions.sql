@@ -1,0 +1,200 @@
+-- Where secrets are kept, out of everyone's sight but the engine's.
+
+CREATE TABLE IF NOT EXISTS iasql_internal.host_secret (
+    host        text PRIMARY KEY,
+    private_key text
+);
+COMMENT ON TABLE iasql_internal.host_secret IS
+    'The private keys of hosts'' logins, by host. Read by the engine alone.';
+REVOKE ALL ON iasql_internal.host_secret FROM PUBLIC;
+
+-- Secrets on their way there: between the trigger that hides them in the row and the one that knows that the row was
+-- stored. INSERT ... ON CONFLICT DO NOTHING runs the first and not the second, and must change no secret.
+CREATE TABLE IF NOT EXISTS iasql_internal.host_secret_staged (
+    host        text PRIMARY KEY,
+    private_key text
+);
+COMMENT ON TABLE iasql_internal.host_secret_staged IS
+    'Private keys within the statement that writes them. Empty at all other times.';
+REVOKE ALL ON iasql_internal.host_secret_staged FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION iasql_internal.host_hide_secret() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+DECLARE
+    mask CONSTANT text := '********';
+BEGIN
+    -- The engine logs in with it at once, and the old one is not kept: rolling back could not bring it back.
+    IF (nullif(NEW.private_key, mask) <> '' OR TG_OP = 'UPDATE' AND OLD.private_key IS NOT NULL AND NEW.private_key IS NULL)
+       AND iasql_internal.open_batch() IS NOT NULL THEN
+        RAISE EXCEPTION 'the private key of host % takes effect at once and cannot be part of batch %', NEW.name, iasql_internal.open_batch()
+            USING ERRCODE = 'IA020', TABLE = 'host', HINT = 'CALL iasql_commit() or iasql_rollback() first, then set it.';
+    END IF;
+    INSERT INTO iasql_internal.host_secret_staged AS s (host, private_key)
+    VALUES (NEW.name, nullif(nullif(NEW.private_key, mask), ''))
+    ON CONFLICT (host) DO UPDATE SET private_key = coalesce(excluded.private_key, s.private_key);
+    NEW.private_key := CASE WHEN NEW.private_key <> '' THEN mask END;
+    RETURN NEW;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_hide_secret() IS
+    'Trigger: puts asterisks in place of the private key before a row of host is stored.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.host_keep_secret() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM iasql_internal.host_secret WHERE host = OLD.name;
+        RETURN NULL;
+    END IF;
+    IF TG_OP = 'UPDATE' AND OLD.name <> NEW.name THEN
+        UPDATE iasql_internal.host_secret SET host = NEW.name WHERE host = OLD.name;
+    END IF;
+    INSERT INTO iasql_internal.host_secret AS s (host, private_key)
+    SELECT g.host, g.private_key
+    FROM iasql_internal.host_secret_staged AS g
+    WHERE g.host = NEW.name
+    ON CONFLICT (host) DO UPDATE SET private_key = CASE WHEN NEW.private_key IS NOT NULL THEN coalesce(excluded.private_key, s.private_key) END;
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_keep_secret() IS
+    'Trigger: moves the private key of a stored row of host to iasql_internal.host_secret.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.host_forget_staged() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    DELETE FROM iasql_internal.host_secret_staged;
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_forget_staged() IS
+    'Trigger: removes private keys whose rows were not stored.';
+
+CREATE OR REPLACE TRIGGER host_hide_secret
+    BEFORE INSERT OR UPDATE OF name, private_key ON public.host
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_hide_secret();
+
+CREATE OR REPLACE TRIGGER host_keep_secret
+    AFTER INSERT OR DELETE OR UPDATE OF name, private_key ON public.host
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_keep_secret();
+
+CREATE OR REPLACE TRIGGER host_zz_forget_staged
+    AFTER INSERT OR UPDATE OF name, private_key ON public.host
+    FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.host_forget_staged();
+
+-- What patterns name. runner.Matches says the same on the engine's side, and a test compares the two.
+
+CREATE OR REPLACE FUNCTION iasql_internal.host_pattern(pattern text) RETURNS text
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    -- The letters that mean something in a regular expression first; then ** and * by way of what no pattern has.
+    RETURN '^' || replace(replace(replace(replace(replace(replace(
+        regexp_replace(pattern, '([.+^$(){}|\[\]\\])', '\\\1', 'g'),
+        '**/', E'\x01'), '**', E'\x02'), '*', '[^/]*'), '?', '[^/]'), E'\x01', '(.+/)?'), E'\x02', '.+') || '$';
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_pattern(text) IS
+    'The regular expression of a pattern of host_scope.';
+
+CREATE OR REPLACE FUNCTION iasql_internal.host_scoped(host text, of_kind text, what text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = host AND s.kind = of_kind AND what ~ iasql_internal.host_pattern(s.pattern));
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_scoped(text, text, text) IS
+    'Whether a scope of a host names something.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_scoped(text, text, text) FROM PUBLIC;
+
+-- What there are records of stays looked at: nobody could tell any more whether it is there.
+CREATE OR REPLACE FUNCTION iasql_internal.host_scope_keeps_records() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+DECLARE
+    held bigint;
+BEGIN
+    IF OLD.kind <> 'file' OR to_regclass('public.host_file') IS NULL THEN
+        RETURN NULL;
+    END IF;
+    EXECUTE 'SELECT count(*) FROM public.host_file AS f WHERE f.account = $1 AND f.path ~ iasql_internal.host_pattern($2)
+        AND NOT EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = $1 AND s.kind = ''file'' AND f.path ~ iasql_internal.host_pattern(s.pattern))'
+    INTO held USING OLD.account, OLD.pattern;
+    IF held > 0 THEN
+        RAISE EXCEPTION '% records of host_file are in no scope of % without %', held, OLD.account, OLD.pattern
+            USING ERRCODE = '23503', TABLE = 'host_scope',
+                  HINT = format('Let go of them first. Their files stay on the host: SELECT iasql_forget(''host_file'', id) FROM host_file WHERE account = %L.', OLD.account);
+    END IF;
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_scope_keeps_records() IS
+    'Trigger: a scope does not go while it alone names what there are records of.';
+
+CREATE OR REPLACE TRIGGER host_scope_keeps_records
+    AFTER DELETE OR UPDATE OF account, kind, pattern ON public.host_scope
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_keeps_records();
+
+-- What is looked at has changed: it is listed by the next full cycle, however seldom it has changed before.
+CREATE OR REPLACE FUNCTION iasql_internal.host_scope_looks() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    UPDATE iasql_internal.listing AS l SET expected = clock_timestamp() WHERE l.account = NEW.account AND l.table_name = 'host_' || NEW.kind;
+    PERFORM iasql_internal.enqueue('sync', NEW.account);
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_scope_looks() IS
+    'Trigger: what a new scope names is looked at soon.';
+
+CREATE OR REPLACE TRIGGER host_scope_looks
+    AFTER INSERT OR UPDATE OF account, kind, pattern ON public.host_scope
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_looks();
+
+-- A host that is deleted here stays as it is.
+CREATE OR REPLACE FUNCTION iasql_internal.host_let_go() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+DECLARE
+    held  text;
+    first text;
+BEGIN
+    SELECT string_agg(format('%s of %s', r.n, r.table_name), ', ' ORDER BY r.table_name), min(r.table_name) INTO held, first
+    FROM (SELECT f.table_name, count(*) AS n FROM iasql_internal.filled_records() f WHERE f.account = OLD.name GROUP BY f.table_name) r;
+    IF held IS NOT NULL THEN
+        RAISE EXCEPTION 'host % has records: %', OLD.name, held
+            USING ERRCODE = '23503', TABLE = 'host',
+                  HINT = format('Let go of them first. What they stand for stays on the host: SELECT iasql_forget(%L, id) FROM %I WHERE account = %L.',
+                                first, first, OLD.name);
+    END IF;
+    DELETE FROM public.host_scope AS s WHERE s.account = OLD.name;
+    RETURN OLD;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_let_go() IS
+    'Trigger: a host goes with its scopes, once nothing else is known of it.';
+
+CREATE OR REPLACE TRIGGER host_let_go
+    BEFORE DELETE ON public.host
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_let_go();

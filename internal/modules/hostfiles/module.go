@@ -1,0 +1,217 @@
+// Package hostfiles is the module host_files: the files, directories and symbolic links of hosts, as far as a scope of
+// theirs names them (table host_file).
+package hostfiles
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+	"strconv"
+
+	"iasql/internal/hosts"
+	"iasql/internal/hosts/runner"
+	"iasql/internal/modules"
+)
+
+// Module returns the module host_files, which asks h.
+func Module(h *hosts.Hosts) *modules.Module {
+	return &modules.Module{
+		Name:         "host_files",
+		Version:      1,
+		Doc:          "Files, directories and symbolic links of hosts.",
+		Dependencies: []string{"host"},
+		Resources:    []modules.Resource{&files{h}},
+		Migrations:   map[int]string{1: functions},
+		Drop:         drop,
+	}
+}
+
+var (
+	// functions makes the triggers.
+	//
+	//go:embed sql/functions.sql
+	functions string
+	//go:embed sql/drop.sql
+	drop string
+)
+
+// The columns of host_file.
+const (
+	columnPath, columnKind, columnContent, columnTarget = "path", "kind", "content", "target"
+	columnMode, columnOwner, columnGroup                = "mode", "owner", "grp"
+	columnSize, columnSHA256                            = "size", "sha256"
+)
+
+var table = &modules.Table{
+	Name: "host_file",
+	Doc: "The files, directories and symbolic links that a row of host_scope names. Devices, pipes and sockets are " +
+		"left out.",
+	Provider: hosts.Provider,
+	Reach:    modules.PerAccount,
+	Creation: modules.ByName,
+	// Two cannot have one path.
+	DestroyBeforeCreate: true,
+	Columns: []modules.Column{
+		hosts.AccountColumn(),
+		{Name: columnPath, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
+			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,
+			Doc:   "Its absolute path. No directory on the way may be a symbolic link."},
+		{Name: columnKind, Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'file'",
+			Enum: []string{runner.File, runner.Directory, runner.Link},
+			Doc:  "What it is: file, directory or link, which is symbolic."},
+		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
+			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
+			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose sha256 tells " +
+				"whether it has changed. NULL leaves it as it is."},
+		{Name: columnTarget, Type: modules.TypeText, Check: "target <> '' AND octet_length(target) <= 4096",
+			Doc: "Where a link leads to."},
+		{Name: columnMode, Type: modules.TypeText, OptionalComputed: true, Check: "mode ~ '^[0-7]{3,4}$'", Equal: sameMode,
+			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0755 for a new directory. A " +
+				"link has none."},
+		{Name: columnOwner, Type: modules.TypeText, OptionalComputed: true, Check: "owner <> ''",
+			Doc: "Its owner, by the name in the host's /etc/passwd, or else the number. NULL: whoever makes it."},
+		{Name: columnGroup, Type: modules.TypeText, OptionalComputed: true, Check: "grp <> ''",
+			Doc: "Its group, by the name in the host's /etc/group, or else the number. NULL: that of whoever makes it."},
+		{Name: columnSize, Type: modules.TypeBigint, Computed: true, Doc: "How many bytes a file has."},
+		{Name: columnSHA256, Type: modules.TypeText, Computed: true,
+			Doc: "The SHA-256 of a file's content in hexadecimal digits; NULL of one that is larger than 64 MiB."},
+	},
+	Checks: []string{
+		"(kind = 'link') = (target IS NOT NULL)",
+		"kind = 'file' OR content IS NULL",
+		"kind <> 'link' OR mode IS NULL",
+	},
+}
+
+func sameMode(a, b string) bool {
+	x, err := strconv.ParseUint(a, 8, 32)
+	y, err2 := strconv.ParseUint(b, 8, 32)
+	return err == nil && err2 == nil && x == y
+}
+
+// files are the resource.
+type files struct{ hosts *hosts.Hosts }
+
+// Table implements [modules.Resource].
+func (f *files) Table() *modules.Table { return table }
+
+// List implements [modules.Resource]. All files of a host are read by one request.
+func (f *files) List(ctx context.Context, r modules.ListRequest, page func([]modules.Observation) error) error {
+	all, scopes, err := f.hosts.ListFiles(ctx, r.Scope.Account)
+	if err != nil {
+		return err
+	}
+	found, unread := observed(r.Scope.Account, all, scopes)
+	for some := range slices.Chunk(found, 1000) {
+		if err := page(some); err != nil {
+			return err
+		}
+	}
+	return unread
+}
+
+// Get implements [modules.Resource].
+func (f *files) Get(ctx context.Context, r modules.GetRequest) ([]modules.Observation, error) {
+	if len(r.Identities) == 0 {
+		return nil, nil
+	}
+	paths := make([]string, len(r.Identities))
+	for i, identity := range r.Identities {
+		paths[i] = identity[columnPath].String()
+	}
+	all, scopes, err := f.hosts.GetFiles(ctx, r.Scope.Account, paths)
+	if err != nil {
+		return nil, err
+	}
+	found, unread := observed(r.Scope.Account, all, scopes)
+	return found, unread
+}
+
+// others look after what there is in a scope that is not pruned: only users delete it.
+const others = "others on the host"
+
+// observed returns what was read, and an [*modules.Unread] of what was not.
+func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []modules.Observation, unread error) {
+	var missed []modules.UnreadObject
+	for i := range all {
+		e := &all[i]
+		if e.Error != nil {
+			missed = append(missed, modules.UnreadObject{Identity: modules.Row{columnPath: modules.Text(e.Path)},
+				Err: hosts.Failed(host, e.Error)})
+			continue
+		}
+		o := modules.Observation{Row: row(e)}
+		if !hosts.Pruned(scopes, e.Path) {
+			o.Manager = others
+		}
+		found = append(found, o)
+	}
+	if len(missed) > 0 {
+		return found, &modules.Unread{Objects: missed}
+	}
+	return found, nil
+}
+
+func row(e *runner.Entry) modules.Row {
+	r := modules.Row{columnPath: modules.Text(e.Path), columnKind: modules.Text(e.Kind),
+		columnContent: modules.TextPtr(e.Content), columnTarget: modules.NonEmpty(e.Target),
+		columnMode: modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
+		columnGroup: modules.NonEmpty(e.Group), columnSize: modules.Null, columnSHA256: modules.NonEmpty(e.SHA256)}
+	if e.Kind == runner.File {
+		r[columnSize] = modules.Int(e.Size)
+	}
+	return r
+}
+
+// entry returns a row as the runner has it: only those columns, if there are any.
+func entry(r modules.Row, columns []string) *runner.Entry {
+	e := &runner.Entry{Path: r[columnPath].String(), Kind: r[columnKind].String()}
+	is := func(name string) bool { return columns == nil || slices.Contains(columns, name) }
+	if is(columnContent) {
+		e.Content = r[columnContent].Ptr()
+	}
+	if is(columnTarget) {
+		e.Target = r[columnTarget].String()
+	}
+	if is(columnMode) {
+		e.Mode = r[columnMode].String()
+	}
+	if is(columnOwner) {
+		e.Owner = r[columnOwner].String()
+	}
+	if is(columnGroup) {
+		e.Group = r[columnGroup].String()
+	}
+	return e
+}
+
+// seen returns what was last read of an object, as the runner compares it with what is there.
+func seen(r modules.Row) *runner.Entry {
+	e := entry(r, nil)
+	e.Content, e.SHA256 = nil, r[columnSHA256].String() // which says more, and is shorter
+	return e
+}
+
+// Create implements [modules.Creator]. It overwrites nothing.
+func (f *files) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
+	create := modules.Call{Service: hosts.Provider, Action: "CreateFile"}
+	return modules.Row{columnPath: m.Want[columnPath]}, m.Permit.Do(ctx, create, func(call modules.Entry) error {
+		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, entry(m.Want, nil), nil)
+	})
+}
+
+// Update implements [modules.Updater]. It changes nothing that is not what it was when it was read.
+func (f *files) Update(ctx context.Context, m modules.Mutation) error {
+	want := entry(m.Want, m.Columns)
+	want.Path, want.Kind = m.Have[columnPath].String(), m.Have[columnKind].String()
+	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "ChangeFile"}, func(call modules.Entry) error {
+		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, want, seen(m.Have))
+	})
+}
+
+// Delete implements [modules.Deleter]. A directory has to be empty.
+func (f *files) Delete(ctx context.Context, m modules.Mutation) error {
+	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "DeleteFile"}, func(call modules.Entry) error {
+		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, nil, seen(m.Have))
+	})
+}
