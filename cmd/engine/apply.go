@@ -37,10 +37,10 @@ func applyCommand() *cobra.Command {
 	var revision, message, hash, onError string
 	cmd := &cobra.Command{
 		Use: "apply NAME FILE…", Short: "Declare files of SQL as a configuration.",
-		Long: "Declare files of SQL as a configuration: run them, delete what the configuration had and they no longer " +
-			"name, show the plan, and commit it.\nA file is a path, a folder with all its *.sql, in the order of their " +
-			"names, or - for standard input. The database is a user's login, with whose rights all is done.\n\n" +
-			"It ends with 0 if all is as the files say, and else with\n" +
+		Long: "Declare files of SQL as a configuration: run them, delete what the configuration had and they no " +
+			"longer name, show the plan, and commit it.\nA file is a path, a folder with all its *.sql, in the order " +
+			"of their names, or - for standard input. The database is a user's login, with whose rights all is " +
+			"done.\n\nIt ends with 0 if all is as the files say, and else with\n" +
 			"  1  it failed, and says why: nothing is left of it, unless it says so\n" +
 			"  2  --preview --exit-code: there is something to do\n" +
 			"  3  it is committed but for what failed (--on-error keep)\n" +
@@ -115,8 +115,9 @@ func applyCommand() *cobra.Command {
 	flags.StringVar(&message, "message", "", "Why it is done; kept in the audit log.")
 	flags.Var(newOneOf(&onError, "rollback", "keep"), "on-error",
 		"What becomes of the rest if something fails for good.")
-	flags.BoolVar(&replace, "replace", false, "Roll back first what is still open of another declaration of NAME, such "+
-		"as one that was cut off.")
+	flags.BoolVar(&replace, "replace", false,
+		"Roll back first what is still open of another declaration of NAME, such "+
+			"as one that was cut off.")
 	flags.BoolVar(&c.JSON, "json", false, "Print JSON.")
 	return cmd
 }

@@ -62,8 +62,8 @@ func batchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "batch", Short: "Look at batches, and commit or roll them back, from scripts and pipelines.",
 		Long: "Look at batches, and commit or roll them back, from scripts and pipelines.\n" +
-			"The database is a user's login, with whose rights all is done. A batch is named by its name or number.\n\n" +
-			"These commands end with 0 if all is as asked, and else with\n" +
+			"The database is a user's login, with whose rights all is done. A batch is named by its name or " +
+			"number.\n\nThese commands end with 0 if all is as asked, and else with\n" +
 			"  1  it failed, and says why: of a commit that failed nothing is left, unless it says so\n" +
 			"  2  preview --exit-code: there is something to do\n" +
 			"  3  it is committed but for what failed (commit --on-error keep)\n" +
@@ -325,7 +325,8 @@ func (c *batchCmd) preview(ctx context.Context, name string) (*plan, error) {
 			return p, err
 		}
 	}
-	return nil, errors.New("the plan changes faster than it can be read: somebody is editing in the batch, or in the cloud")
+	return nil, errors.New("the plan changes faster than it can be read: somebody is editing in the batch, or in " +
+		"the cloud")
 }
 
 // previewCosts returns what the plan changes in a month's costs; nil if nobody has said a price.
@@ -352,7 +353,8 @@ func (c *planCosts) text() string {
 	}
 	text := fmt.Sprintf("%s %s a month", difference, c.Currency)
 	if c.Unknown > 0 {
-		text += fmt.Sprintf(", and what is not known of %d of the changes (SELECT * FROM iasql_preview_costs() says why)", c.Unknown)
+		text += fmt.Sprintf(", and what is not known of %d of the changes (SELECT * FROM iasql_preview_costs() "+
+			"says why)", c.Unknown)
 	}
 	return text
 }

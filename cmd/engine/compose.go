@@ -43,7 +43,8 @@ func composeCheckCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, _, err := composition(args[0])
 			if err == nil {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "composition %s, version %d, of %d parts\n", c.Name, c.Version, len(c.Parts))
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "composition %s, version %d, of %d parts\n", c.Name, c.Version,
+					len(c.Parts))
 			}
 			return err
 		},
@@ -55,9 +56,10 @@ func composeInstallCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "install DIR", Short: "Install a composition, or take a later version of one.",
-		Long: "Install the composition that is in a folder, or of the name of one that the engine brings. The database is the login of a member of " +
-			"iasql_engine.\nIf an earlier version is installed, this shows what the later one does to the parts of every instance, and changes " +
-			"nothing. With --yes it takes it, in a batch.",
+		Long: "Install the composition that is in a folder, or of the name of one that the engine brings. The " +
+			"database is the login of a member of iasql_engine.\nIf an earlier version is installed, this shows what " +
+			"the later one does to the parts of every instance, and changes nothing. With --yes it takes it, in " +
+			"a batch.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, own, err := composition(args[0])
@@ -77,8 +79,8 @@ func composeInstallCommand() *cobra.Command {
 	return cmd
 }
 
-// take installs a composition or takes a later version, in one transaction. Unless that is wanted, a later version is rolled back once
-// it has been looked at.
+// take installs a composition or takes a later version, in one transaction. Unless that is wanted, a later version is
+// rolled back once it has been looked at.
 func (c *batchCmd) take(ctx context.Context, composition *modules.Composition, own, yes bool) error {
 	tx, err := c.conn.Begin(ctx)
 	if err != nil {
@@ -93,7 +95,8 @@ func (c *batchCmd) take(ctx context.Context, composition *modules.Composition, o
 		if err := tx.Commit(ctx); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(c.out, "composition %s is installed, in version %d\n", composition.Name, composition.Version)
+		_, err := fmt.Fprintf(c.out, "composition %s is installed, in version %d\n", composition.Name,
+			composition.Version)
 		return err
 	}
 	plan, err := c.preview(ctx, fmt.Sprint(batch))
@@ -106,7 +109,8 @@ func (c *batchCmd) take(ctx context.Context, composition *modules.Composition, o
 		}
 	}
 	if !yes {
-		_, err := fmt.Fprintf(c.out, "version %d of %s has not been taken: %d changes. --yes takes it\n", composition.Version, composition.Name, len(plan.Changes))
+		_, err := fmt.Fprintf(c.out, "version %d of %s has not been taken: %d changes. --yes takes it\n",
+			composition.Version, composition.Name, len(plan.Changes))
 		return err
 	}
 	end := `CALL public.iasql_commit(preview_hash => $1)`

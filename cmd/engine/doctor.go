@@ -36,10 +36,12 @@ type doctorCmd struct {
 func doctorCommand(log **slog.Logger) *cobra.Command {
 	var c doctorCmd
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Examine an AWS account and a database before an engine works with them. Changes nothing.", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Examine an AWS account and a database before an engine works with them. Changes " +
+			"nothing.", Args: cobra.NoArgs,
 		Long: "Examine an AWS account and a database before an engine works with them, and print a report. Nothing " +
 			"is changed.\n" +
-			"It ends with 0 if an engine may be started, warnings or not, and with 1 if something must be mended first.",
+			"It ends with 0 if an engine may be started, warnings or not, and with 1 if something must be " +
+			"mended first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.run(cmd.Context(), *log, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

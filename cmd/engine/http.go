@@ -86,7 +86,8 @@ func (f *httpFlags) listen() (*site, error) {
 			prefix, err = netip.PrefixFrom(alone, alone.BitLen()), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("--http-trusted-proxy %s: give an address or a range of them, such as 10.0.0.0/8: %w", text, err)
+			return nil, fmt.Errorf("--http-trusted-proxy %s: give an address or a range of them, such as "+
+				"10.0.0.0/8: %w", text, err)
 		}
 		s.proxies = append(s.proxies, prefix.Masked())
 	}

@@ -52,9 +52,9 @@ func importStateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import-state FILE", Short: "Make a configuration of what a Terraform state names.",
 		Long: "Make a configuration of what a Terraform state (version 4) names: every record that stands for one of " +
-			"its resources is mentioned, and what has no table or no record is listed. Nothing is changed, here or in " +
-			"the cloud.\nFILE is a path, or - for what `terraform state pull` prints. The modules have to be " +
-			"installed. The database is a user's login.",
+			"its resources is mentioned, and what has no table or no record is listed. Nothing is changed, " +
+			"here or in the cloud.\nFILE is a path, or - for what `terraform state pull` prints. The modules " +
+			"have to be installed. The database is a user's login.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state, err := readState(args[0], cmd.InOrStdin())
@@ -69,7 +69,8 @@ func importStateCommand() *cobra.Command {
 				return err
 			}
 			defer c.conn.Close(context.WithoutCancel(cmd.Context()))
-			i := &imported{Configuration: name, Resources: len(state.Resources) + len(state.Elsewhere), Left: []leftState{},
+			i := &imported{Configuration: name, Resources: len(state.Resources) + len(state.Elsewhere),
+				Left:    []leftState{},
 				Outcome: "committed"}
 			records, err := c.recordsOfState(cmd.Context(), state, i)
 			if err != nil {

@@ -71,7 +71,8 @@ func oneLine(err error) string {
 	case errors.As(err, &pg) && pg.Code == "3D000":
 		return text + " (create it: createdb, then engine migrate)"
 	case errors.As(err, &connect) && strings.Contains(text, "x509: "):
-		return fmt.Sprintf("the database at %s:%d cannot be trusted: %s (check sslmode and sslrootcert in DATABASE_URL)",
+		return fmt.Sprintf("the database at %s:%d cannot be trusted: %s (check sslmode and sslrootcert in "+
+			"DATABASE_URL)",
 			connect.Config.Host, connect.Config.Port, cause(err))
 	case errors.As(err, &connect):
 		return fmt.Sprintf("the database at %s:%d cannot be reached: %s (is it running, and is DATABASE_URL right?)",

@@ -64,11 +64,11 @@ func importPricesCommand() *cobra.Command {
 	var linux bool
 	cmd := &cobra.Command{
 		Use: "import-prices FILE…", Short: "Read what things cost from price lists of AWS and from bills.",
-		Long: "Read what things cost into iasql_prices and iasql_bills. A FILE is a price list of AWS in JSON (an offer " +
-			"file, or what `aws pricing get-products` prints) or a bill in CSV (FOCUS 1.0 or later), as it is or " +
-			"compressed by gzip. A list takes the place of what was imported from the same list for the same regions; " +
-			"the bills take the place of all bills that were imported: give those of one period together. What somebody " +
-			"has written without a source stays and counts.\n" +
+		Long: "Read what things cost into iasql_prices and iasql_bills. A FILE is a price list of AWS in JSON " +
+			"(an offer file, or what `aws pricing get-products` prints) or a bill in CSV (FOCUS 1.0 or later), as " +
+			"it is or compressed by gzip. A list takes the place of what was imported from the same list for the " +
+			"same regions; the bills take the place of all bills that were imported: give those of one period " +
+			"together. What somebody has written without a source stays and counts.\n" +
 			"The database is a login that may write these tables, such as a member of iasql_engine.",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,8 +118,9 @@ func importPricesCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	c.declare(flags)
-	flags.BoolVar(&linux, "linux", false, "Price instances that are not there yet as Linux on shared hosts, on demand: AWS "+
-		"says as what an instance is billed once it is there.")
+	flags.BoolVar(&linux, "linux", false,
+		"Price instances that are not there yet as Linux on shared hosts, on demand: AWS "+
+			"says as what an instance is billed once it is there.")
 	flags.BoolVar(&c.JSON, "json", false, "Print JSON.")
 	return cmd
 }
@@ -233,7 +234,8 @@ func writeBill(ctx context.Context, tx pgx.Tx, bill *focus.Bill) (*importedBill,
 		i.Left = append(i.Left, left)
 	}
 	for record, cost := range costs {
-		tables, ids, amounts = append(tables, record.table), append(ids, record.id), append(amounts, cost.FloatString(10))
+		tables, ids, amounts = append(tables, record.table), append(ids, record.id),
+			append(amounts, cost.FloatString(10))
 	}
 	if _, err := tx.Exec(ctx, `DELETE FROM public.iasql_bills WHERE source IS NOT NULL`); err != nil {
 		return nil, err
@@ -317,7 +319,8 @@ func recordsOfBill(ctx context.Context, tx pgx.Tx, names []string) (map[int][]me
 func (i *importedPrices) write(out io.Writer) error {
 	var b strings.Builder
 	for _, list := range i.Lists {
-		fmt.Fprintf(&b, "%s: %d prices of %d products (%s)\n", printable(filepath.Base(list.File)), list.Prices, list.Products,
+		fmt.Fprintf(&b, "%s: %d prices of %d products (%s)\n", printable(filepath.Base(list.File)), list.Prices,
+			list.Products,
 			printable(list.Source))
 		if list.Kept > 0 {
 			fmt.Fprintf(&b, "  %d are somebody's own, and stay\n", list.Kept)

@@ -33,8 +33,8 @@ func supportCommand(log **slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "support-bundle", Args: cobra.NoArgs,
 		Short: "Write what a maintainer asks for when something is wrong into one file, without secrets and names.",
-		Long: "Write what a maintainer asks for when something is wrong into one file: versions, settings, states, last " +
-			"errors, queues, locks, sizes, the doctor's report of the database.\n" +
+		Long: "Write what a maintainer asks for when something is wrong into one file: versions, settings, " +
+			"states, last errors, queues, locks, sizes, the doctor's report of the database.\n" +
 			"It has no secrets, no columns of records and no names that people have given. It first prints what the " +
 			"file will contain, and asks. Nothing is changed.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -130,7 +130,8 @@ func (c *supportCmd) options(log *slog.Logger) (support.Options, error) {
 				runtime.GOARCH, runtime.NumCPU()), nil
 		}}, support.Extra{Name: "doctor", What: "the doctor's report of the database",
 		Read: func(ctx context.Context) (string, error) {
-			report, err := doctor.Run(ctx, doctor.Options{Version: version, Registry: registry, DatabaseURL: c.DatabaseURL,
+			report, err := doctor.Run(ctx, doctor.Options{Version: version, Registry: registry,
+				DatabaseURL: c.DatabaseURL,
 				Connections: engine.Connections(16), Deadline: 10 * time.Second})
 			if err != nil {
 				return "", err

@@ -157,7 +157,8 @@ func ToJSON(c *modules.Column, v modules.Value) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	switch c.Type {
-	case modules.TypeJSON, modules.TypeTexts, modules.TypeIDs, modules.TypeBool, modules.TypeInteger, modules.TypeBigint,
+	case modules.TypeJSON, modules.TypeTexts, modules.TypeIDs, modules.TypeBool, modules.TypeInteger,
+		modules.TypeBigint,
 		modules.TypeDouble:
 		if json.Valid([]byte(v.String())) {
 			return json.RawMessage(v.String())

@@ -86,7 +86,8 @@ func Classify(err error, mutates, sent bool) *modules.Error {
 	)
 	switch {
 	case status == 0 && errors.As(err, &dial) && dial.Op == "dial":
-		e.Message = fmt.Sprintf("the endpoint cannot be reached: %v (check the network, and AWS_ENDPOINT_URL if it is set)", dial)
+		e.Message = fmt.Sprintf("the endpoint cannot be reached: %v (check the network, and AWS_ENDPOINT_URL if it "+
+			"is set)", dial)
 	case isContextError(err):
 		// Whatever came before, the answer was not waited for.
 		e.Message = "gave up waiting: " + contextMessage(err)

@@ -72,14 +72,16 @@ func (s *stack) attach(m *middleware.Stack) error {
 	if _, ok := m.Finalize.Get("Retry"); !ok { // presigning, which calls nobody
 		return nil
 	}
-	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:guard", op.guard), "Retry", middleware.Before); err != nil {
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:guard", op.guard), "Retry",
+		middleware.Before); err != nil {
 		return err
 	}
 	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:attempt", op.attempt), "Retry",
 		middleware.After); err != nil {
 		return err
 	}
-	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", op.send), "Signing", middleware.Before); err != nil {
+	if err := m.Finalize.Insert(middleware.FinalizeMiddlewareFunc("iasql:send", op.send), "Signing",
+		middleware.Before); err != nil {
 		return err
 	}
 	if err := m.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("iasql:formed", op.formed),
@@ -102,8 +104,8 @@ func (op *operation) classify(ctx context.Context, in middleware.InitializeInput
 	if op.action == "" { // nothing would be known of the call
 		return middleware.InitializeOutput{}, middleware.Metadata{},
 			&modules.Error{Class: modules.Invalid, Code: "UnnamedOperation",
-				Message: "the AWS SDK does not say which operation this is: the version of the service's package is not " +
-					"one this engine knows"}
+				Message: "the AWS SDK does not say which operation this is: the version of the service's package " +
+					"is not one this engine knows"}
 	}
 	if endless := turn(ctx, op, in.Parameters); endless != nil {
 		return middleware.InitializeOutput{}, middleware.Metadata{}, endless

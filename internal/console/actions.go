@@ -72,7 +72,8 @@ func retryAll(records []string) (action, error) {
 		}
 		tables[i], ids[i] = name, n
 	}
-	a := action{name: "retry all", text: "Try all of them again now", why: "Forgets that they failed, and tries at once.",
+	a := action{name: "retry all", text: "Try all of them again now",
+		why:       "Forgets that they failed, and tries at once.",
 		statement: statement{`SELECT count(iasql_retry(r.name, r.id)) AS "tried again" FROM unnest($1::text[], $2::bigint[]) r (name, id)`, []any{tables, ids}}}
 	if len(records) == 1 {
 		a.text = "Try again now"

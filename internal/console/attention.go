@@ -62,7 +62,8 @@ func (v *visit) heldCard(held []heldInfo) g.Node {
 		return h.Section(h.Class("card urgent held"), h.H2(g.Text(title)),
 			g.If(i.identity, h.P(g.Text("It was "), h.Code(g.Text(shorten(i.pinned, 200))), g.Text(" and says it is "),
 				h.Code(g.Text(shorten(i.saysItIs, 200))), g.Text("."))),
-			h.P(h.Class("message"), g.Text(shorten(i.message, 1000))), h.P(h.Class("muted small"), g.Text("Since "), ago(i.since)),
+			h.P(h.Class("message"), g.Text(shorten(i.message, 1000))),
+			h.P(h.Class("muted small"), g.Text("Since "), ago(i.since)),
 			h.Div(h.Class("actions"), g.Group(buttons)))
 	}))
 }
@@ -147,7 +148,8 @@ func (v *visit) needs(d overviewData) []group {
 		decide.n = min(decide.n, 1000)
 		decide.step = []g.Node{h.A(h.Class("button"), h.Href("/activity?show=conflicts"), g.Text("Decide"))}
 	}
-	unread := group{title: "Cannot be read: permit it, then look again", n: int64(len(d.errors)), all: "/sql?ask=unread_tables"}
+	unread := group{title: "Cannot be read: permit it, then look again", n: int64(len(d.errors)),
+		all: "/sql?ask=unread_tables"}
 	for _, e := range d.errors {
 		unread.items = append(unread.items, h.Li(h.Div(h.Span(h.Class("state bad"), g.Text("Unreadable")),
 			g.If(e.table != "", h.A(h.Href("/records/"+e.table), g.Text(e.table))),
@@ -178,12 +180,15 @@ func (v *visit) waiting(d overviewData) group {
 		if b.phase != "open" || !b.abandoned && !approve {
 			continue
 		}
-		text := "Nobody but its sessions can change its " + records(b.records) + " while it is open. " + b.owner + " opened it."
+		text := "Nobody but its sessions can change its " + records(b.records) + " while it is open. " + b.owner +
+			" opened it."
 		if approve && !b.abandoned {
-			text = b.owner + " has opened it, with " + records(b.records) + ". Its commit takes " + approvals(d.approvals) + "."
+			text = b.owner + " has opened it, with " + records(b.records) + ". Its commit takes " +
+				approvals(d.approvals) + "."
 		}
 		if o.n++; o.n == 1 {
-			o.step = []g.Node{h.A(h.Class("button"), h.Href(b.path()), g.Text("Review "+strings.ToLower(b.title()[:1])+b.title()[1:]))}
+			o.step = []g.Node{h.A(h.Class("button"), h.Href(b.path()),
+				g.Text("Review "+strings.ToLower(b.title()[:1])+b.title()[1:]))}
 		}
 		o.items = append(o.items, h.Li(h.Div(b.mark(), h.A(h.Href(b.path()), g.Text(b.title())),
 			h.Span(h.Class("muted small"), ago(b.since))), h.P(h.Class("message"), g.Text(text))))
@@ -207,7 +212,8 @@ func odd(pairs []string) (values []string) {
 func (v *visit) attention(d overviewData) g.Node {
 	if len(d.engines) == 0 {
 		return h.Section(h.Class("card urgent held"), h.H2(g.Text("No engine is connected")),
-			h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one on a machine that reaches the cloud, with the "+
+			h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one on a machine that reaches "+
+				"the cloud, with the "+
 				"engine's login to this database:")),
 			h.Pre(h.Class("sql"), g.Text("engine serve --database-url postgres://…/"+v.base.Database)))
 	}
@@ -224,7 +230,8 @@ func (v *visit) attention(d overviewData) g.Node {
 		return nil
 	}
 	return h.Section(h.Class("card calm"), h.H2(g.Text("Nothing needs you")),
-		h.P(h.Class("muted"), g.Text("No record has failed for good, no conflict is open, and the cloud could be read.")))
+		h.P(h.Class("muted"), g.Text(
+			"No record has failed for good, no conflict is open, and the cloud could be read.")))
 }
 
 // settled says of records of which none is unsettled that all are there, if there are any.
@@ -272,7 +279,8 @@ func (c costInfo) tile() g.Node {
 	case !c.known:
 		return tile("A month: ask what it costs", "–", ask)
 	case c.unknown > 0:
-		return tile(fmt.Sprintf("%s a month, and %s of which no price is known", c.currency, records(c.unknown)), c.monthly, ask)
+		return tile(fmt.Sprintf("%s a month, and %s of which no price is known", c.currency, records(c.unknown)),
+			c.monthly, ask)
 	}
 	return tile(c.currency+" a month", c.monthly, ask)
 }

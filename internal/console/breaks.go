@@ -118,7 +118,8 @@ func loadBroken(ctx context.Context, tx pgx.Tx, start recordKey) (found []*break
 				part = "coalesce(f." + ident(k.partIf) + ", false)"
 			}
 			parts = append(parts,
-				fmt.Sprintf("(SELECT %d, t.id, f.id, %s FROM %s t JOIN %s f ON %s WHERE t.id = ANY ($%d::bigint[]) ORDER BY f.id LIMIT %d)",
+				fmt.Sprintf("(SELECT %d, t.id, f.id, %s FROM %s t JOIN %s f ON %s WHERE t.id = ANY ($%d::bigint[]) "+
+					"ORDER BY f.id LIMIT %d)",
 					i, part, table(k.to), table(k.from), same, len(args)-1, mostBroken+1))
 		}
 		if len(parts) == 0 {

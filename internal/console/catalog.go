@@ -116,7 +116,8 @@ type columnInfo struct {
 // sortable reports whether rows can be paged by the column.
 func (c *columnInfo) sortable() bool {
 	element := strings.TrimSuffix(c.kind, "[]")
-	return strings.Contains("ABDEINST", c.category) && element != "json" && element != "xml" || c.kind == "uuid" || c.kind == "jsonb"
+	return strings.Contains("ABDEINST", c.category) && element != "json" && element != "xml" || c.kind == "uuid" ||
+		c.kind == "jsonb"
 }
 
 // compared is the type as which values of the column are compared: what has no order is

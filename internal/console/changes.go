@@ -64,7 +64,8 @@ func (v *visit) changesQuery() changesQuery {
 			*to = &at
 		}
 	}
-	if slices.ContainsFunc(changeKinds, func(k struct{ name, text string }) bool { return k.name == form.Get("kind") }) {
+	if slices.ContainsFunc(changeKinds,
+		func(k struct{ name, text string }) bool { return k.name == form.Get("kind") }) {
 		q.kind = form.Get("kind")
 	}
 	if at, entry, ok := strings.Cut(form.Get("before"), "_"); ok {
@@ -154,7 +155,8 @@ func (c *Console) changedSince(v *visit) {
 			text  string
 		}) g.Node {
 			return h.A(h.Href(q.address(func(q *changesQuery) { q.hours, q.from, q.until = s.hours, nil, nil }, "")),
-				g.If(s.hours == q.hours && q.from == nil && q.until == nil, g.Attr("aria-current", "true")), g.Text(s.text))
+				g.If(s.hours == q.hours && q.from == nil && q.until == nil, g.Attr("aria-current", "true")),
+				g.Text(s.text))
 		})),
 		changesFilter(tables, accounts, q),
 	}
@@ -168,7 +170,8 @@ func (c *Console) changedSince(v *visit) {
 			last := list[len(list)-1]
 			older = q.address(nil, last.at+"_"+number(last.entry))
 		}
-		content = append(content, v.changesList(q, list), h.Nav(h.Class("pager"), g.Attr("aria-label", "Pages of the list"),
+		content = append(content, v.changesList(q, list), h.Nav(h.Class("pager"),
+			g.Attr("aria-label", "Pages of the list"),
 			g.If(q.at != "", h.A(h.Rel("prev"), h.Href(q.address(nil, "")), g.Text("‹ Newest"))),
 			g.If(more, h.A(h.Rel("next"), h.Href(older), g.Text("Older ›")))))
 	}
@@ -268,8 +271,10 @@ func changesFilter(tables []*tableInfo, accounts []string, q changesQuery) g.Nod
 		pair("by", "By whom", h.Input(h.ID("by"), h.Name("by"), h.Type("text"), h.Value(q.by), h.MaxLength("500"),
 			h.Placeholder("a part of the name"))),
 		pick("account", "Account", q.account, accounts), kinds,
-		pair("from", "From (UTC)", h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"), h.Value(at(q.from)))),
-		pair("until", "Until (UTC)", h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"), h.Value(at(q.until)))),
+		pair("from", "From (UTC)", h.Input(h.ID("from"), h.Name("from"), h.Type("datetime-local"),
+			h.Value(at(q.from)))),
+		pair("until", "Until (UTC)", h.Input(h.ID("until"), h.Name("until"), h.Type("datetime-local"),
+			h.Value(at(q.until)))),
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Show")),
 		h.Button(h.Type("submit"), h.Name("between"), h.Value("1"),
 			g.Attr("title", "What was created, deleted and changed in all tables"), g.Text("Compare the two times")),
@@ -311,7 +316,8 @@ func (v *visit) changesList(q changesQuery, list []changeInfo) g.Node {
 				g.If(e.action != "insert", h.Details(h.Summary(g.Text("Take it back")),
 					v.button(restore(e.table, e.id, e.before), "table", e.table, "id", number(e.id), "at", e.before)))),
 			h.Td(h.Class("who-did"), by),
-			h.Td(where, g.If(e.address != nil, h.P(h.Class("muted small"), g.Text("from "+deref(e.address))))), h.Td(how))
+			h.Td(where, g.If(e.address != nil, h.P(h.Class("muted small"), g.Text("from "+deref(e.address))))),
+			h.Td(how))
 	})
 	return h.Div(h.Class("card feed"), rowsOf([]string{"When", "Record", "What", "By whom", "From where", "How known"},
 		rows))
@@ -387,8 +393,10 @@ func betweenCards(tables []movedTable) g.Node {
 	var cards []g.Node
 	if !tables[0].whole {
 		cards = append(cards, h.P(h.Class("alert busy"),
-			g.Text(fmt.Sprintf("More has happened between the two times than can be compared: only the newest %s entries "+
-				"of the audit log were. Choose a table, or times that are nearer to each other.", grouped(mostBetween)))))
+			g.Text(fmt.Sprintf("More has happened between the two times than can be compared: only the newest %s "+
+				"entries "+
+				"of the audit log were. Choose a table, or times that are nearer to each other.",
+				grouped(mostBetween)))))
 	}
 	for _, t := range tables {
 		count := func(n int64, class, text string) g.Node {

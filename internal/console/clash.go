@@ -40,7 +40,8 @@ func (p *places) madeInput() g.Node {
 // list was made: for a deletion of any column, for a tag of that key alone.
 func (d *manyForm) compare(ctx context.Context, tx pgx.Tx) error {
 	if d.t.canUpdate() {
-		if _, err := tx.Exec(ctx, "SELECT FROM "+table(d.t.name)+" t WHERE t.id = ANY ($1) FOR NO KEY UPDATE OF t", pgx.QueryExecModeExec, d.ids); err != nil {
+		if _, err := tx.Exec(ctx, "SELECT FROM "+table(d.t.name)+" t WHERE t.id = ANY ($1) FOR NO KEY UPDATE OF t",
+			pgx.QueryExecModeExec, d.ids); err != nil {
 			return err
 		}
 	}

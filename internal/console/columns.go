@@ -70,7 +70,8 @@ func loadScopes(ctx context.Context, tx pgx.Tx) (s scopes, err error) {
 	}
 	var name, column string
 	var enabled bool
-	if _, err = pgx.ForEachRow(rows, []any{&name, &column, &enabled}, func() error { return nil }); err != nil || name == "" {
+	if _, err = pgx.ForEachRow(rows, []any{&name, &column, &enabled}, func() error { return nil }); err != nil ||
+		name == "" {
 		return s, err
 	}
 	sql := "SELECT DISTINCT t." + ident(column) + "::text FROM " + table(name) + " t"
@@ -93,7 +94,8 @@ func (s scopes) order(form *formTable, columns []*columnInfo) (ordered []*column
 		switch {
 		case f != nil && f.secret:
 			return 10
-		case f != nil && (f.naming || f.telling && f.required && strings.HasSuffix(c.name, "_name")) || c.name == "name":
+		case f != nil && (f.naming || f.telling && f.required && strings.HasSuffix(c.name, "_name")) ||
+			c.name == "name":
 			return 0
 		case c.name == "tags":
 			return 1
@@ -168,12 +170,14 @@ func (v *visit) columnForm(t *tableInfo, ordered, shown []*columnInfo, q listQue
 		return slices.Contains(shown, c)
 	})...)
 	return h.Details(h.Class("card chooser"),
-		h.Summary(g.Text("More columns and order "), h.Span(h.Class("muted small"), g.Textf("%d of %d shown", len(shown), len(ordered)))),
+		h.Summary(g.Text("More columns and order "), h.Span(h.Class("muted small"),
+			g.Textf("%d of %d shown", len(shown), len(ordered)))),
 		h.Form(h.Method("get"), h.Action("/records/"+t.name),
 			q.hidden(func(q *listQuery) { q.columns, q.sort, q.descending, q.anyway = nil, "id", false, false }),
 			h.FieldSet(h.Legend(g.Text("Columns")), h.Div(h.Class("boxes"), g.Map(listed, func(c *columnInfo) g.Node {
-				return h.Label(h.Class("check"), g.Attr("title", c.doc), h.Input(h.Type("checkbox"), h.Name("columns"), h.Value(c.name),
-					g.If(slices.Contains(shown, c), h.Checked())), g.Text(c.name))
+				return h.Label(h.Class("check"), g.Attr("title", c.doc),
+					h.Input(h.Type("checkbox"), h.Name("columns"), h.Value(c.name),
+						g.If(slices.Contains(shown, c), h.Checked())), g.Text(c.name))
 			}))),
 			h.Div(h.Class("send"),
 				h.Label(h.For("sort"), g.Text("Order by")), h.Select(h.ID("sort"), h.Name("sort"), g.Group(sorts)),

@@ -82,7 +82,8 @@ func (v *visit) beside(b *batchInfo, d besideData, hash string) g.Node {
 			g.Text(" Sessions of the database that work in it: "+shorten(b.sessions, 300))))
 	}
 	return g.Group([]g.Node{
-		h.Div(h.ID("beside"), g.Attr("data-batch", number(b.id)), g.Attr("hx-get", b.path()), g.Attr("hx-trigger", "beside from:body delay:300ms"),
+		h.Div(h.ID("beside"), g.Attr("data-batch", number(b.id)), g.Attr("hx-get", b.path()),
+			g.Attr("hx-trigger", "beside from:body delay:300ms"),
 			g.Attr("hx-select", "#beside"), g.Attr("hx-target", "this"), g.Attr("hx-swap", "outerHTML"),
 			h.Div(h.Class("card"), g.Group(here), h.P(h.Class("muted small"), g.Text("Link to share: "),
 				// The browser knows by which protocol it came, behind whatever proxy.
@@ -115,7 +116,8 @@ func (v *visit) approvalCard(b *batchInfo, d besideData, hash string) g.Node {
 			n++
 			mark = h.Span(h.Class("state ok"), g.Text("of this plan"))
 		}
-		return h.Li(h.Div(mark, h.Strong(g.Text(a.by)), h.Span(h.Class("muted small"), ago(a.at), g.Text(" plan "+shorten(a.hash, 12)))))
+		return h.Li(h.Div(mark, h.Strong(g.Text(a.by)), h.Span(h.Class("muted small"), ago(a.at),
+			g.Text(" plan "+shorten(a.hash, 12)))))
 	})
 	lead := "A commit takes " + approvals(d.needed) + " of its plan."
 	switch {
@@ -139,7 +141,8 @@ func (v *visit) commentList(d besideData) g.Node {
 					return h.Form(h.Method("post"), h.Action(v.r.URL.Path+"/comments"), h.Class("inline danger"),
 						h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
 						h.Input(h.Type("hidden"), h.Name("delete"), h.Value(number(c.id))),
-						h.Button(h.Type("submit"), g.Attr("aria-label", "Delete your comment "+number(c.id)), g.Text("Delete")))
+						h.Button(h.Type("submit"), g.Attr("aria-label", "Delete your comment "+number(c.id)),
+							g.Text("Delete")))
 				})), h.P(h.Class("said"), g.Text(c.text)))
 		})))
 }

@@ -53,7 +53,8 @@ func loadTellers(ctx context.Context, tx pgx.Tx, tables []string) (map[string][]
 		var t teller
 		var to, key, kind *string
 		var names, identity []string
-		if err := rows.Scan(&name, &t.name, &t.kind, &t.naming, &t.telling, &t.free, &t.readable, &to, &key, &kind, &names, &identity); err != nil {
+		if err := rows.Scan(&name, &t.name, &t.kind, &t.naming, &t.telling, &t.free, &t.readable, &to, &key, &kind,
+			&names, &identity); err != nil {
 			return nil, err
 		}
 		if to != nil {
@@ -139,7 +140,8 @@ func (s step) of(images map[string]map[int64]map[string]any) map[string]any {
 }
 
 // loadImages reads records, those of all tables with one query: the columns that may tell.
-func loadImages(ctx context.Context, tx pgx.Tx, tables []string, tellers map[string][]teller, ids map[string][]int64) (map[string]map[int64]map[string]any, error) {
+func loadImages(ctx context.Context, tx pgx.Tx, tables []string, tellers map[string][]teller,
+	ids map[string][]int64) (map[string]map[int64]map[string]any, error) {
 	var parts []string
 	args := []any{pgx.QueryExecModeExec}
 	for _, name := range tables {
@@ -147,7 +149,8 @@ func loadImages(ctx context.Context, tx pgx.Tx, tables []string, tellers map[str
 		seen := false
 		for _, t := range tellers[name] {
 			seen = seen || t.name == "id" && t.readable
-			if t.readable && (t.naming || t.telling || t.free && !strings.HasSuffix(t.kind, "[]") && t.kind != "jsonb" && t.kind != "bytea" || t.name == "tags") {
+			if t.readable && (t.naming || t.telling || t.free && !strings.HasSuffix(t.kind, "[]") &&
+				t.kind != "jsonb" && t.kind != "bytea" || t.name == "tags") {
 				list = append(list, "s."+ident(t.name))
 			}
 		}

@@ -207,7 +207,8 @@ func (c change) draw(column, class string) g.Node {
 			g.If(!added && !removed, g.Text(" → ")), g.If(!removed, h.Ins(g.Text(compact(d.to)))))
 	})
 	rest := len(all) - mostPlaces
-	return g.Group([]g.Node{g.Group(lines), g.If(rest > 0, h.Li(h.Class("muted"), g.Text("and "+strconv.Itoa(rest)+" more places of "+column))),
+	return g.Group([]g.Node{g.Group(lines), g.If(rest > 0, h.Li(h.Class("muted"),
+		g.Text("and "+strconv.Itoa(rest)+" more places of "+column))),
 		g.Iff(large, func() g.Node {
 			return h.Li(h.Details(h.Class("fold"), h.Summary(g.Text("all of "+column)), h.Pre(g.Text(whole.(string)))))
 		})})

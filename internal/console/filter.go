@@ -58,7 +58,8 @@ func noColumn(t *tableInfo, name string) string {
 func (q *listQuery) readConditions(form url.Values, t *tableInfo, columns []*columnInfo) {
 	for i, name := range form["c"] {
 		if i >= len(form["o"]) || i >= len(form["v"]) {
-			q.said = append(q.said, "The address has more columns to filter by than operators and values: those without were left out.")
+			q.said = append(q.said, "The address has more columns to filter by than operators and values: those "+
+				"without were left out.")
 			break
 		}
 		c := condition{column: name, operator: form["o"][i], value: form["v"][i]}
@@ -71,7 +72,8 @@ func (q *listQuery) readConditions(form url.Values, t *tableInfo, columns []*col
 		}
 		column := find(columns, name)
 		known := slices.ContainsFunc(operators, func(o operator) bool { return o.name == c.operator })
-		if column != nil && c.operator == "eq" && column.name == "tags" && column.kind == "jsonb" && !strings.HasPrefix(c.value, "{") {
+		if column != nil && c.operator == "eq" && column.name == "tags" && column.kind == "jsonb" &&
+			!strings.HasPrefix(c.value, "{") {
 			c.operator = "tag"
 		}
 		switch {
@@ -172,7 +174,8 @@ func (q listQuery) where(t *tableInfo, columns []*columnInfo, add func(any) stri
 			case slices.Contains([]string{"bigint[]", "integer[]", "smallint[]"}, column.kind):
 				where = append(where, add(c.value)+"::text = ANY ("+col+"::text[])")
 			default:
-				where = append(where, "EXISTS (SELECT FROM unnest("+col+"::text[]) e WHERE strpos(lower(e), lower("+add(c.value)+"::text)) > 0)")
+				where = append(where, "EXISTS (SELECT FROM unnest("+col+"::text[]) e WHERE strpos(lower(e), lower("+
+					add(c.value)+"::text)) > 0)")
 			}
 		case "begins":
 			where = append(where, "starts_with(lower("+col+"::text), lower("+add(c.value)+"::text))")
@@ -209,7 +212,8 @@ func unsorted(t *tableInfo, q listQuery, by *columnInfo) g.Node {
 	}
 	return h.Div(h.Class("alert busy"),
 		h.P(g.Text("Not sorted by "+by.name+
-			": no index has it, and the whole table would have to be sorted for each page. With one it takes no time:")),
+			": no index has it, and the whole table would have to be sorted for each page. With one it takes "+
+			"no time:")),
 		h.Pre(h.Class("sql"), g.Text("CREATE INDEX CONCURRENTLY ON "+ident(t.name)+" ("+ident(by.name)+");")),
 		h.P(h.A(h.Href(q.address(t.name, func(q *listQuery) {
 			q.sort, q.anyway = by.name, true
@@ -222,10 +226,12 @@ func (v *visit) filterForm(t *tableInfo, columns []*columnInfo, q listQuery) g.N
 	var chips []g.Node
 	for i, c := range q.conditions {
 		text := c.text()
-		chips = append(chips, h.Span(g.If(c.wrong == "", h.Class("chip on")), g.If(c.wrong != "", h.Class("chip on wrong")), g.Text(text+" "),
-			h.A(h.Class("away"), h.Aria("label", "Remove the filter "+text), h.Href(q.address(t.name, func(q *listQuery) {
-				q.conditions = slices.Delete(q.conditions, i, i+1)
-			})), g.Text("×"))))
+		chips = append(chips, h.Span(g.If(c.wrong == "", h.Class("chip on")),
+			g.If(c.wrong != "", h.Class("chip on wrong")), g.Text(text+" "),
+			h.A(h.Class("away"), h.Aria("label", "Remove the filter "+text),
+				h.Href(q.address(t.name, func(q *listQuery) {
+					q.conditions = slices.Delete(q.conditions, i, i+1)
+				})), g.Text("×"))))
 	}
 	if len(q.conditions) > 1 {
 		chips = append(chips, h.A(h.Class("chip"), h.Href(q.address(t.name, func(q *listQuery) { q.conditions = nil })),

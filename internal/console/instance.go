@@ -56,7 +56,8 @@ func (d *recordData) instanceCard() g.Node {
 		return nil
 	}
 	return h.Section(h.Class("card"), h.H2(g.Text("Its parts")),
-		h.P(h.Class("muted"), g.Text("The records that this row stands for: they are made, changed and deleted with it.")),
+		h.P(h.Class("muted"), g.Text(
+			"The records that this row stands for: they are made, changed and deleted with it.")),
 		rowsOf([]string{"Part", "Key", "Record", "Edited"}, g.Map(d.parts, func(p partInfo) g.Node {
 			return h.Tr(h.Td(g.Text(p.part)), h.Td(g.Text(p.key)), h.Td(recordLink(p.table, p.id)),
 				h.Td(g.Text(strings.Join(p.edited, ", "))))

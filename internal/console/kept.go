@@ -36,7 +36,8 @@ func (k *keptPlan) pager(path string, n int) g.Node {
 	}
 	address := func(page int) string { return to(path, "plan", k.hash, "page", number(int64(page))) }
 	if len(k.steps) > keptSteps {
-		return h.P(h.Class("muted"), g.Text("The plan has "+grouped(int64(len(k.steps)))+" lines, which is more than the console pages through: SELECT * FROM iasql_preview()"))
+		return h.P(h.Class("muted"), g.Text("The plan has "+grouped(int64(len(k.steps)))+
+			" lines, which is more than the console pages through: SELECT * FROM iasql_preview()"))
 	}
 	return h.P(h.Class("pager"), g.If(n > 1, h.A(h.Class("button"), h.Href(address(n-1)), g.Text("← Before"))),
 		h.Span(h.Class("muted"), g.Text("Page "+number(int64(n))+" of "+number(int64(k.pages()))+" of the plan")),

@@ -15,9 +15,11 @@ import (
 // something else, and returns how many that are, at most 1001. It does not where the
 // visitor asks for them, filters by the column that says so, or has a big table, where
 // counting them takes long.
-func (c *Console) hideMade(ctx context.Context, tx pgx.Tx, t *tableInfo, columns []*columnInfo, q *listQuery) (n int64, err error) {
+func (c *Console) hideMade(ctx context.Context, tx pgx.Tx, t *tableInfo, columns []*columnInfo, q *listQuery) (n int64,
+	err error) {
 	column := find(columns, c.options.Made[t.name])
-	filtered := column != nil && slices.ContainsFunc(q.conditions, func(c condition) bool { return c.column == column.name })
+	filtered := column != nil &&
+		slices.ContainsFunc(q.conditions, func(c condition) bool { return c.column == column.name })
 	if column == nil || column.kind != "boolean" || filtered || t.big() {
 		q.made = false
 		return 0, nil
@@ -27,7 +29,8 @@ func (c *Console) hideMade(ctx context.Context, tx pgx.Tx, t *tableInfo, columns
 		args = append(args, value)
 		return "$" + strconv.Itoa(len(args))
 	}), "t."+ident(column.name))
-	sql := "SELECT count(*) FROM (SELECT FROM " + table(t.name) + " t WHERE " + strings.Join(where, " AND ") + " LIMIT " +
+	sql := "SELECT count(*) FROM (SELECT FROM " + table(t.name) + " t WHERE " + strings.Join(where, " AND ") +
+		" LIMIT " +
 		strconv.Itoa(exactly+1) + ") r"
 	err = tx.QueryRow(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...).Scan(&n)
 	if n > 0 && !q.made {

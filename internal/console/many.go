@@ -143,10 +143,11 @@ func (c *Console) many(v *visit) {
 	done, err := v.session.carryOut(v.ctx(), change, to, func(tx pgx.Tx) error { return d.compare(v.ctx(), tx) })
 	if err != nil {
 		if errors.Is(err, errClash) {
-			d.said = complaint{text: "Nothing was written: somebody else has changed the same meanwhile. Below is what it is now; " +
-				"press again to write it all the same."}
+			d.said = complaint{text: "Nothing was written: somebody else has changed the same meanwhile. Below is " +
+				"what it is now; press again to write it all the same."}
 			if d.do == "delete" {
-				d.said.text = "Nothing was deleted: somebody else has changed these records meanwhile. Press again to delete them all the same."
+				d.said.text = "Nothing was deleted: somebody else has changed these records meanwhile. Press again " +
+					"to delete them all the same."
 			}
 			v.showMany(&d, http.StatusConflict)
 			return

@@ -169,7 +169,8 @@ func (c *Console) recordMap(v *visit) {
 	v.live = true
 	v.page("Map of "+name+" "+number(id),
 		"On the left what it refers to, on the right what refers to it, two steps far.",
-		h.P(recordLink(name, id), g.Text(" · "), h.A(h.Href(deletesPath(name, id)), g.Text("what breaks if you delete it")),
+		h.P(recordLink(name, id), g.Text(" · "), h.A(h.Href(deletesPath(name, id)),
+			g.Text("what breaks if you delete it")),
 			g.Text(" · "), h.A(h.Href("/map?tables"), g.Text("all tables"))),
 		h.Div(h.Class("card"), gr.draw()), legend())
 }

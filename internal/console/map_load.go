@@ -152,7 +152,8 @@ func (c *Console) loadMapTables(ctx context.Context, tx pgx.Tx) (*mapData, error
 	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
 		t := &mapTable{}
 		var computed []string
-		err := row.Scan(&t.name, &t.columns, &t.notNull, &t.names, &t.identity, &computed, &t.tagged, &t.catalogue, &t.big)
+		err := row.Scan(&t.name, &t.columns, &t.notNull, &t.names, &t.identity, &computed, &t.tagged, &t.catalogue,
+			&t.big)
 		if t.has(modules.ColumnID) && !quiet[t.name] {
 			d.tables, d.of[t.name], assigned[t.name] = append(d.tables, t), t, computed
 		}
@@ -206,8 +207,9 @@ func referenceText(columns []string) string {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	return "array_to_string(CASE WHEN num_nulls(" + strings.Join(parts, ", ") + ") = 0 THEN ARRAY[" + strings.Join(parts,
-		", ") +
+	return "array_to_string(CASE WHEN num_nulls(" + strings.Join(parts, ", ") + ") = 0 THEN ARRAY[" +
+		strings.Join(parts,
+			", ") +
 		"] END, E'\\x1f')"
 }
 
@@ -344,7 +346,8 @@ func (c *Console) selectRecords(i int, t *mapTable, d *mapData, choice mapChoice
 	}
 	return fmt.Sprintf(`(SELECT %d, t.id, %s, %s, %s, %s, %s, ARRAY[%s]::text[], ARRAY[%s]::text[] FROM %s t WHERE %s ORDER BY %s LIMIT %d)`,
 		i, column(modules.ColumnAccount), column(modules.ColumnRegion), t.called(), made, strings.Join(chosen, " AND "),
-		strings.Join(refs, ", "), strings.Join(keys, ", "), table(t.name), strings.Join(where, " AND "), order, mostOfTable+1)
+		strings.Join(refs, ", "), strings.Join(keys, ", "), table(t.name), strings.Join(where, " AND "), order,
+		mostOfTable+1)
 }
 
 // inside is the condition for records of a table that refers to a container, or to what it
@@ -375,7 +378,8 @@ func (d *mapData) inside(t *mapTable, choice mapChoice) string {
 		inner := d.of[k.to]
 		for _, up := range inner.ties {
 			if up.to == choice.within && up.byID() && !up.list {
-				either = append(either, "t."+ident(k.column)+" IN (SELECT i.id FROM "+table(k.to)+" i WHERE i."+ident(up.column)+
+				either = append(either, "t."+ident(k.column)+" IN (SELECT i.id FROM "+table(k.to)+" i WHERE i."+
+					ident(up.column)+
 					" = "+
 					id+")")
 			}

@@ -106,7 +106,8 @@ func (c *Console) resourceMap(v *visit) {
 	drawn := build(records, choice, d.containers)
 	v.page("Map", lead, chooser,
 		h.Div(h.Class("card"),
-			h.P(h.Class("row small"), h.Span(g.Text(plural(drawn.records, "record", "records"))), g.Group(drawn.notes(d, choice)),
+			h.P(h.Class("row small"), h.Span(g.Text(plural(drawn.records, "record", "records"))),
+				g.Group(drawn.notes(d, choice)),
 				h.A(h.Href(choice.address("/map.svg", nil)), g.Attr("download", "map.svg"), g.Text("Download as SVG"))),
 			h.Div(h.Class("graph map"), h.ID("map"), g.Attr("tabindex", "0"), h.Role("region"), h.Aria("label",
 				"Map: scroll it, or zoom by + and -"),
@@ -185,7 +186,8 @@ func (c *Console) mapForm(choice mapChoice, o mapOptions, d *mapData) g.Node {
 			list = append(list, option(choice.in(), text, choice.in()))
 		}
 		networks = g.Group([]g.Node{h.Label(h.Class("hidden"), h.For("map-in"), g.Text(c.options.Places.Called)),
-			h.Select(h.ID("map-in"), h.Name("in"), option("", "any "+c.options.Places.Called, choice.in()), g.Group(list))})
+			h.Select(h.ID("map-in"), h.Name("in"), option("", "any "+c.options.Places.Called, choice.in()),
+				g.Group(list))})
 	}
 	var chips []g.Node
 	chip := func(text string, away func(*mapChoice)) {
@@ -215,7 +217,8 @@ func (c *Console) mapForm(choice mapChoice, o mapOptions, d *mapData) g.Node {
 	if choice.deletes {
 		chip(text, func(m *mapChoice) { m.deletes = false })
 	} else {
-		chips = append(chips, h.A(h.Class("chip"), h.Href(choice.address("/map", func(m *mapChoice) { m.deletes = true })),
+		chips = append(chips, h.A(h.Class("chip"), h.Href(choice.address("/map",
+			func(m *mapChoice) { m.deletes = true })),
 			g.Text(text)))
 	}
 	chips = append(chips, h.A(h.Class("chip"), h.Href("/map?tables"), g.Text("map of tables")))

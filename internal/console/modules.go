@@ -89,7 +89,8 @@ func (c *Console) modules(v *visit) {
 			h.P(h.Class("muted"), g.Text("Installing makes the tables of a module and of those it needs, and imports "+
 				"what the cloud has.")), h.Div(h.Class("grid"), g.Group(others))})),
 		g.If(len(known) > 0, g.Group([]g.Node{h.H2(g.Text("Resource types by their names")),
-			h.P(h.Class("muted"), g.Text("The cloud describes these types itself, and the engine makes a table of what "+
-				"it says. Every other type that the account has is installed in the same way: "),
+			h.P(h.Class("muted"), g.Text(
+				"The cloud describes these types itself, and the engine makes a table of what "+
+					"it says. Every other type that the account has is installed in the same way: "),
 				h.Code(g.Text("SELECT * FROM iasql_types('*')"))), h.Div(h.Class("grid"), g.Group(known))})))
 }

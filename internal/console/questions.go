@@ -189,7 +189,8 @@ func (v *visit) questionLine(p *sqlPage, q question) g.Node {
 			h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf)),
 			h.Input(h.Type("hidden"), h.Name("ask"), h.Value(q.name)),
 			g.Map(q.asks, func(a ask) g.Node {
-				return h.Label(g.Text(a.name+" "), h.Input(h.Type("text"), h.Name("ask_"+a.name), h.Value(asked[a.name]),
+				return h.Label(g.Text(a.name+" "), h.Input(h.Type("text"), h.Name("ask_"+a.name),
+					h.Value(asked[a.name]),
 					h.MaxLength("200")))
 			}),
 			h.Button(h.Type("submit"), g.Attr("aria-label", "Ask: "+q.title), g.Text("Ask"))),

@@ -354,7 +354,8 @@ func (v *visit) stateCard(d *recordData) g.Node {
 			g.If(s.since != nil, h.Span(h.Class("muted"), g.Text("since "), ago(s.since)))),
 		g.If(s.message != "", h.Pre(h.Class("message"), g.Text(shorten(s.message, 5000)))),
 		g.Group(text),
-		g.If(d.found && d.expires != "", h.P(h.Class("muted"), g.Text("It expires: the engine deletes it at "+d.expires+"."))),
+		g.If(d.found && d.expires != "",
+			h.P(h.Class("muted"), g.Text("It expires: the engine deletes it at "+d.expires+"."))),
 		g.Map(d.partOf, func(i instanceInfo) g.Node {
 			return h.P(h.Class("muted"), g.Text("Part of "), recordLink(i.composition, i.id), g.Text("."))
 		}),
@@ -526,7 +527,8 @@ func (v *visit) sideCards(d *recordData) g.Node {
 			g.If(len(d.graph.nodes) <= 1, empty("It refers to no record, and none refers to it.")),
 			g.If(len(d.graph.nodes) > 1, h.P(h.A(h.Href("/map/"+d.t.name+"/"+number(d.id)), g.Text("Larger map →")))),
 			g.If(d.found && slices.Contains(v.options.Places.Containers, d.t.name),
-				h.P(h.A(h.Href(mapChoice{within: d.t.name, withinID: d.id}.address("/map", nil)), g.Text("What lies in it →")))),
+				h.P(h.A(h.Href(mapChoice{within: d.t.name, withinID: d.id}.address("/map", nil)),
+					g.Text("What lies in it →")))),
 			g.If(d.found, h.P(h.A(h.Href(deletesPath(d.t.name, d.id)), g.Text("What breaks if I delete this →"))))),
 		section("Mode", h.P(h.Span(h.Class("state mode"), g.Text(d.mode)), g.Text(" "+which)),
 			h.Details(h.Summary(g.Text("Change it for this record")), g.Group(buttons))),

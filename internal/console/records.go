@@ -77,7 +77,8 @@ func (v *visit) listQuery(t *tableInfo, columns []*columnInfo) (q listQuery) {
 		case column == nil:
 			q.said = append(q.said, "Not sorted: "+noColumn(t, name))
 		case !column.sortable():
-			q.said = append(q.said, "Not sorted: a "+column.kind+" such as "+name+" has no order. Choose another column.")
+			q.said = append(q.said, "Not sorted: a "+column.kind+" such as "+name+
+				" has no order. Choose another column.")
 		default:
 			q.sort = name
 		}
@@ -437,7 +438,8 @@ func (v *visit) recordTable(form *formTable, shown []*columnInfo, q listQuery, r
 		}
 		for i, cell := range r.cells {
 			if fold && i == mostFaced {
-				cells = append(cells, h.Td(h.Class("unfold"), h.Details(h.Summary(g.Textf("%d more", len(shown)-mostFaced)))))
+				cells = append(cells, h.Td(h.Class("unfold"), h.Details(
+					h.Summary(g.Textf("%d more", len(shown)-mostFaced)))))
 			}
 			content := value(shown[i], cell, 80)
 			if to := form.refersTo(shown[i].name); to != nil && cell != nil {

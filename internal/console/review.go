@@ -147,14 +147,16 @@ func (v *visit) review(b *batchInfo, title, lead string, join int64, d besideDat
 		return v.beside(b, d, hash)
 	}
 	kept := v.session.kept(join)
-	if v.r.FormValue("preview") == "" && (v.r.FormValue("plan") == "" || kept == nil || kept.hash != v.r.FormValue("plan")) {
+	if v.r.FormValue("preview") == "" && (v.r.FormValue("plan") == "" || kept == nil ||
+		kept.hash != v.r.FormValue("plan")) {
 		// The preview asks the cloud. The page is there at once, and the preview comes.
 		address, hash := to(v.r.URL.Path, "preview", "1"), ""
 		if v.partial() && kept != nil { // what stands beside asks anew
 			hash = kept.hash
 		}
 		v.page(title, lead, h.Div(h.ID("plan"), g.Attr("hx-get", address), g.Attr("hx-trigger", "load"),
-			g.Attr("hx-select", "#plan"), g.If(b != nil, g.Attr("hx-select-oob", "#beside")), g.Attr("hx-swap", "outerHTML"),
+			g.Attr("hx-select", "#plan"), g.If(b != nil, g.Attr("hx-select-oob", "#beside")),
+			g.Attr("hx-swap", "outerHTML"),
 			h.P(h.Class("alert busy"), h.Role("status"), h.Span(h.Class("spinner")),
 				g.Text(" The engine compares the database with the cloud…")),
 			g.El("noscript", h.P(h.A(h.Href(address), g.Text("Make the preview")))), stagedCard(staged)), beside(hash))
@@ -211,7 +213,8 @@ func stagedCard(staged []stagedCount) g.Node {
 		return nil
 	}
 	return section("Staged so far", h.Ul(h.Class("plain"), g.Map(staged, func(c stagedCount) g.Node {
-		return h.Li(h.Strong(g.Text(c.table)), h.Span(g.Text(c.kind)), h.Span(h.Class("muted"), g.Text(grouped(c.n)+" times")))
+		return h.Li(h.Strong(g.Text(c.table)), h.Span(g.Text(c.kind)),
+			h.Span(h.Class("muted"), g.Text(grouped(c.n)+" times")))
 	})))
 }
 
@@ -401,7 +404,8 @@ func (s step) called() string {
 func (s step) draw(mark, class string) g.Node {
 	link := g.Node(nil)
 	if s.id != nil { // beside the summary, which is a control itself and must hold no other
-		link = h.P(h.Class("to-record"), h.A(h.Href(recordPath(s.table, *s.id)), g.Text("Open "+s.table+" "+number(*s.id))))
+		link = h.P(h.Class("to-record"), h.A(h.Href(recordPath(s.table, *s.id)),
+			g.Text("Open "+s.table+" "+number(*s.id))))
 	}
 	columns := make([]string, 0, len(s.changes))
 	for column := range s.changes {
@@ -455,7 +459,8 @@ func (v *visit) batchButtons(b *batchInfo, p plan, whole bool) g.Node {
 			h.Option(h.Value("keep"), g.Text("keep what worked"))),
 		h.Button(h.Class("primary"), h.Type("submit"), g.Text("Commit")),
 		h.Span(h.Class("what"), h.Span(
-			g.Text("Does what this page shows, and nothing else: if either side has moved since, it changes nothing. ")),
+			g.Text("Does what this page shows, and nothing else: if either side has moved since, it changes "+
+				"nothing. ")),
 			h.Code(g.Text("CALL iasql_commit(…, preview_hash => "+literal(shorten(p.hash, 16))+", …)"))))
 	return section("Decide",
 		commitForm,
@@ -466,7 +471,8 @@ func (v *visit) batchButtons(b *batchInfo, p plan, whole bool) g.Node {
 // approveButton is there once the whole plan has been on a page: an approval is of every line.
 func (v *visit) approveButton(b *batchInfo, p plan, whole bool, fields []string) g.Node {
 	if !whole {
-		return h.P(h.Class("muted"), g.Text("You can approve once you have paged through the whole plan: an approval is of every line."))
+		return h.P(h.Class("muted"),
+			g.Text("You can approve once you have paged through the whole plan: an approval is of every line."))
 	}
 	return v.button(approve(b.id, p.hash), fields...)
 }

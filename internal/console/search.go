@@ -113,7 +113,8 @@ var headings = func() (found []hit) {
 // results are the hits by their kinds: first the kind that has the best.
 func results(query string, hits []hit) g.Node {
 	if query == "" {
-		return h.P(h.Class("empty"), g.Text("Type what people or the cloud call it, an address, or a tag such as team=shop."))
+		return h.P(h.Class("empty"),
+			g.Text("Type what people or the cloud call it, an address, or a tag such as team=shop."))
 	}
 	if len(hits) == 0 {
 		return h.P(h.Class("empty"), g.Text("Nothing that you may see is found by “"+query+"”."))
@@ -157,7 +158,8 @@ func (hit hit) show() g.Node {
 // keyList says what keys do.
 func keyList() g.Node {
 	keys := [][2]string{{"Ctrl K · /", "search"}, {"↑ ↓ Enter", "choose a result"}, {"f", "go to the filter"},
-		{"j · k", "next and previous record of a list"}, {"Ctrl Enter", "run what is on the page of SQL"}, {"?", "show the keys"}, {"Esc", "close"}}
+		{"j · k", "next and previous record of a list"}, {"Ctrl Enter", "run what is on the page of SQL"},
+		{"?", "show the keys"}, {"Esc", "close"}}
 	for _, n := range navigation {
 		keys = append(keys, [2]string{"g " + n.key, "go to " + n.text})
 	}
@@ -176,7 +178,8 @@ func dialogs() g.Node {
 	return g.Group([]g.Node{
 		g.El("dialog", h.ID("search"), g.Attr("aria-label", "Search"),
 			h.Form(h.Method("get"), h.Action("/search"), h.Role("search"),
-				h.Input(h.Name("q"), h.Type("search"), h.AutoComplete("off"), h.MaxLength("500"), h.Placeholder(placeholder),
+				h.Input(h.Name("q"), h.Type("search"), h.AutoComplete("off"), h.MaxLength("500"),
+					h.Placeholder(placeholder),
 					g.Attr("aria-label", "Search for"), h.Role("combobox"), g.Attr("aria-controls", "hits"),
 					g.Attr("aria-expanded", "false"), g.Attr("spellcheck", "false"),
 					g.Attr("hx-get", "/search"), g.Attr("hx-trigger", "input changed delay:60ms"),

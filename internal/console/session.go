@@ -212,7 +212,8 @@ func newSession(ctx context.Context, login *pgx.ConnConfig, become string) (*ses
 	if become != "" {
 		role = become
 	}
-	s := &session{role: role, become: become, csrf: secret(), created: time.Now(), used: time.Now(), ended: make(chan struct{}),
+	s := &session{role: role, become: become, csrf: secret(), created: time.Now(), used: time.Now(),
+		ended: make(chan struct{}),
 		tasks: map[string]*task{}}
 	config, err := pgxpool.ParseConfig("")
 	if err != nil {

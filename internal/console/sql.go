@@ -64,7 +64,8 @@ func (c *Console) sqlPage(v *visit) {
 		v.failed(err)
 		return
 	}
-	lead := "Statements run as " + v.session.role + ", with that role's rights. They can change nothing unless you say so."
+	lead := "Statements run as " + v.session.role +
+		", with that role's rights. They can change nothing unless you say so."
 	if p.running() {
 		v.refresh = 2
 	}
@@ -118,7 +119,8 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 	csrf := h.Input(h.Type("hidden"), h.Name("csrf"), h.Value(v.session.csrf))
 	free := v.session.become == ""
 	button := func(do, text, title string, more ...g.Node) g.Node {
-		return h.Button(h.Type("submit"), h.Name("do"), h.Value(do), g.Attr("title", title), g.Text(text), g.Group(more))
+		return h.Button(h.Type("submit"), h.Name("do"), h.Value(do), g.Attr("title", title), g.Text(text),
+			g.Group(more))
 	}
 	return h.Form(h.ID("sql-form"), h.Class("card sql-form"), h.Method("post"), h.Action("/sql"), csrf,
 		g.If(!free, h.P(h.Class("alert busy"), g.Text(noFreeSQL))),
@@ -127,7 +129,8 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 			h.Textarea(h.ID("sql"), h.Name("text"), h.Class("mono"), h.Rows("9"), h.MaxLength(strconv.Itoa(mostText)),
 				g.Attr("spellcheck", "false"), h.AutoComplete("off"), g.Attr("autocapitalize", "off"),
 				g.If(!free, g.Attr("readonly")),
-				g.If(free, g.Attr("data-names", "/sql/names")), h.Placeholder("SELECT * FROM iasql_problems;"), g.Text(p.text))),
+				g.If(free, g.Attr("data-names", "/sql/names")), h.Placeholder("SELECT * FROM iasql_problems;"),
+				g.Text(p.text))),
 		g.If(free, g.Group([]g.Node{
 			h.Div(h.Class("row sql-tools"),
 				button("run", "Run", "Ctrl Enter", h.Class("primary")),
@@ -137,15 +140,19 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 				h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.Name("write"), h.Value("1")),
 					g.Text("may write")),
 				v.batchChoice(p),
-				h.Label(g.Text("Rows "), choice("limit", sqlLimits, limit, func(n int) string { return grouped(int64(n)) })),
+				h.Label(g.Text("Rows "), choice("limit", sqlLimits, limit,
+					func(n int) string { return grouped(int64(n)) })),
 				h.Label(g.Text("Time "), choice("timeout", sqlTimeouts, timeout, func(n int) string {
 					return duration(time.Duration(n) * time.Second)
 				})),
 				h.Span(h.Class("row"), g.Text("Download "),
-					h.Button(h.Type("submit"), h.FormAction("/sql/download"), h.Name("format"), h.Value("csv"), g.Text("CSV")),
-					h.Button(h.Type("submit"), h.FormAction("/sql/download"), h.Name("format"), h.Value("json"), g.Text("JSON")))),
+					h.Button(h.Type("submit"), h.FormAction("/sql/download"), h.Name("format"), h.Value("csv"),
+						g.Text("CSV")),
+					h.Button(h.Type("submit"), h.FormAction("/sql/download"), h.Name("format"), h.Value("json"),
+						g.Text("JSON")))),
 			h.P(h.Class("muted small"),
-				g.Text(fmt.Sprintf("Ctrl Enter runs. Tab takes a name that is offered, Escape leaves it. A download runs the "+
+				g.Text(fmt.Sprintf("Ctrl Enter runs. Tab takes a name that is offered, Escape leaves it. A download "+
+					"runs the "+
 					"statements again, read only, and has what the last one finds: up to %s rows and %d MB.",
 					grouped(mostDownloadRows), mostDownload>>20))),
 		})),
@@ -301,7 +308,8 @@ func (s *sqlResult) card(n int, many bool, r *sqlRun) g.Node {
 	}
 	switch {
 	case s.full:
-		title = fmt.Sprintf("first %s rows: the page shows no more than %d MB", grouped(int64(len(s.rows))), mostShown>>20)
+		title = fmt.Sprintf("first %s rows: the page shows no more than %d MB", grouped(int64(len(s.rows))),
+			mostShown>>20)
 	case s.more:
 		title = fmt.Sprintf("first %s rows; more exist", grouped(int64(r.limit)))
 	}
@@ -318,7 +326,8 @@ func (s *sqlResult) card(n int, many bool, r *sqlRun) g.Node {
 			lines[i] = row[0].text
 		}
 		title = "Plan"
-		content = append(content, h.Pre(h.Class("plan-text"), g.Attr("tabindex", "0"), g.Text(strings.Join(lines, "\n"))))
+		content = append(content, h.Pre(h.Class("plan-text"), g.Attr("tabindex", "0"),
+			g.Text(strings.Join(lines, "\n"))))
 	case len(s.columns) > 0:
 		content = append(content, s.table())
 	}
@@ -349,7 +358,8 @@ func (s *sqlResult) table() g.Node {
 					if i == record && about >= 0 {
 						table = row[about].text
 					}
-					cells[i] = h.Td(g.If(slices.Contains(rightAligned, s.columns[i].kind), h.Class("num")), cell.node(table))
+					cells[i] = h.Td(g.If(slices.Contains(rightAligned, s.columns[i].kind), h.Class("num")),
+						cell.node(table))
 				}
 				return h.Tr(cells...)
 			}))))
@@ -384,5 +394,6 @@ func (f *sqlFailure) card(many bool, said []string) g.Node {
 		h.P(h.Class("alert bad"), h.Role("alert"), g.Text(text)),
 		g.If(where != "", h.P(g.Text(where))),
 		g.If(f.source != "", h.Pre(h.Class("source"), g.Text(f.source+"\n"+f.caret))),
-		labelled("Detail", f.detail), labelled("Hint", f.hint), labelled("Within", f.inner), labelled("Context", f.where))
+		labelled("Detail", f.detail), labelled("Hint", f.hint), labelled("Within", f.inner),
+		labelled("Context", f.where))
 }

@@ -195,7 +195,8 @@ func (d *download) line(values [][]byte) error {
 			lead = ","
 		}
 		text := string(v)
-		if v != nil && (text == "" || strings.ContainsAny(text, "\",\r\n") || text[0] == ' ' || text[len(text)-1] == ' ') {
+		if v != nil && (text == "" || strings.ContainsAny(text, "\",\r\n") || text[0] == ' ' ||
+			text[len(text)-1] == ' ') {
 			text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 		}
 		if err := d.write([]byte(lead + text)); err != nil {

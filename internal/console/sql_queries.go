@@ -64,7 +64,8 @@ func (c *Console) saveSQL(v *visit) {
 	case form.Get("delete") != "":
 		id, wrong := strconv.ParseInt(form.Get("delete"), 10, 64)
 		if wrong != nil {
-			v.problem(http.StatusBadRequest, "This is no saved query", shorten(form.Get("delete"), 60)+" is no number of one.")
+			v.problem(http.StatusBadRequest, "This is no saved query",
+				shorten(form.Get("delete"), 60)+" is no number of one.")
 			return
 		}
 		var name string
@@ -74,7 +75,8 @@ func (c *Console) saveSQL(v *visit) {
 	default:
 		name, text := strings.TrimSpace(form.Get("name")), strings.ReplaceAll(form.Get("text"), "\r\n", "\n")
 		if name == "" || strings.TrimSpace(text) == "" {
-			v.problem(http.StatusBadRequest, "This cannot be saved", "Write a statement, and say how the query is to be called.")
+			v.problem(http.StatusBadRequest, "This cannot be saved",
+				"Write a statement, and say how the query is to be called.")
 			return
 		}
 		var id int64
@@ -110,7 +112,8 @@ func (v *visit) saveForm(p *sqlPage) g.Node {
 		h.Div(h.Class("row sql-tools"),
 			h.Label(h.For("query-name"), g.Text("Name")),
 			h.Input(h.ID("query-name"), h.Name("name"), h.Type("text"), h.MaxLength("200"), h.Value(name)),
-			h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.Name("shared"), h.Value("1"), g.If(shared, h.Checked())),
+			h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.Name("shared"), h.Value("1"),
+				g.If(shared, h.Checked())),
 				g.Text("others may read it")),
 			h.Button(h.Type("submit"), h.FormAction("/sql/queries"), h.Name("save"), h.Value("1"), g.Text("Save")),
 			h.Span(h.Class("muted small"), g.Text("One of yours with this name is replaced."))))

@@ -414,7 +414,8 @@ func after(prefix string, err error) error {
 func (r *sqlRun) take(to sink, n int, got *pgconn.ResultReader, began time.Time, prefix string) error {
 	var columns []sqlColumn
 	for _, f := range got.FieldDescriptions() {
-		columns = append(columns, sqlColumn{name: f.Name, kind: f.DataTypeOID, modifier: f.TypeModifier, table: f.TableOID,
+		columns = append(columns, sqlColumn{name: f.Name, kind: f.DataTypeOID, modifier: f.TypeModifier,
+			table:     f.TableOID,
 			attribute: f.TableAttributeNumber})
 	}
 	failed := to.begin(n, columns)
@@ -532,7 +533,8 @@ func (r *sqlRun) failed(err error, pieces []piece, at int) *sqlFailure {
 		// Nobody has typed DECLARE CURSOR.
 		if r.mode == modeRead && (strings.Contains(pg.Message, "DECLARE CURSOR") ||
 			strings.HasPrefix(pg.Message, "SELECT ... INTO is not allowed")) {
-			f.message, f.code = "this statement changes something, and the transaction is read-only", pgerrcode.ReadOnlySQLTransaction
+			f.message, f.code = "this statement changes something, and the transaction is read-only",
+				pgerrcode.ReadOnlySQLTransaction
 		}
 		if f.code == pgerrcode.ReadOnlySQLTransaction && f.hint == "" && r.mode != modeWrite {
 			f.hint = "Tick “may write” to change something."

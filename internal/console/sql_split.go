@@ -20,7 +20,8 @@ func split(text string) []piece {
 	add := func(end int) {
 		if word, _ := words(text[start:end]); word != "" {
 			lead := len(text[start:end]) - len(strings.TrimLeft(text[start:end], " \t\r\n\f\v"))
-			pieces = append(pieces, piece{strings.TrimSpace(text[start:end]), utf8.RuneCountInString(text[:start+lead])})
+			pieces = append(pieces, piece{strings.TrimSpace(text[start:end]),
+				utf8.RuneCountInString(text[:start+lead])})
 		}
 	}
 	depth, body := 0, routine{}

@@ -39,7 +39,8 @@ func (s statement) String() string {
 	}
 	for i, arg := range s.args {
 		shown := literal(arg)
-		if list, ok := arg.([]string); ok && strings.Contains(text, "VARIADIC \x00"+strconv.Itoa(i+1)+"\x00") { // as people write it
+		// as people write it
+		if list, ok := arg.([]string); ok && strings.Contains(text, "VARIADIC \x00"+strconv.Itoa(i+1)+"\x00") {
 			text = strings.ReplaceAll(text, "VARIADIC \x00"+strconv.Itoa(i+1), "\x00"+strconv.Itoa(i+1))
 			shown = strings.TrimSuffix(strings.TrimPrefix(literal(list), "ARRAY["), "]")
 		}

@@ -117,13 +117,15 @@ func (c *Console) tables(v *visit) {
 			mark = h.Span(h.Class("state busy"), g.Text(grouped(n)+" not settled"))
 		}
 		rows = append(rows, h.Tr(h.Td(h.A(h.Href(list.link(t, scoped)), g.Text(t.name))),
-			h.Td(h.A(h.Class("muted"), h.Href(list.address(func(l *tableList) { l.module = t.module })), g.Text(t.module))),
+			h.Td(h.A(h.Class("muted"), h.Href(list.address(func(l *tableList) { l.module = t.module })),
+				g.Text(t.module))),
 			h.Td(h.Class("num"), g.Text(t.size())), h.Td(mark), h.Td(ago(t.lastSeen))))
 	}
 	content := h.Div(h.Class("card"), empty("No table matches."),
 		h.P(h.A(h.Href("/records"), g.Text("All tables"))))
 	if len(rows) > 0 {
-		content = h.Div(h.Class("card tables"), rowsOf([]string{"Table", "Module", "Records", "State", "Last look at the cloud"}, rows))
+		content = h.Div(h.Class("card tables"), rowsOf([]string{"Table", "Module", "Records", "State",
+			"Last look at the cloud"}, rows))
 	}
 	lead := "Every managed table. Each is an ordinary table: SELECT, INSERT, UPDATE and DELETE are how one changes " +
 		"the cloud."
@@ -137,9 +139,10 @@ func (l tableList) form(where scopes) g.Node {
 			return g.If(value != "", h.Input(h.Type("hidden"), h.Name(name), h.Value(value)))
 		}
 		return g.Group([]g.Node{h.Label(h.Class("hidden"), h.For("in-"+name), g.Text("Links show the "+name)),
-			h.Select(h.ID("in-"+name), h.Name(name), h.Option(h.Value(""), g.Text(every)), g.Map(values, func(text string) g.Node {
-				return h.Option(h.Value(text), g.If(text == value, h.Selected()), g.Text(text))
-			}))})
+			h.Select(h.ID("in-"+name), h.Name(name), h.Option(h.Value(""), g.Text(every)),
+				g.Map(values, func(text string) g.Node {
+					return h.Option(h.Value(text), g.If(text == value, h.Selected()), g.Text(text))
+				}))})
 	}
 	var chips []g.Node
 	chip := func(text string, away func(*tableList)) {

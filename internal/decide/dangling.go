@@ -67,7 +67,8 @@ func (s *Subject) moved(c *modules.Column) bool {
 	_, recorded := s.Object[c.Name]
 	now, said := s.Object[c.References.NameColumn]
 	return !recorded && said && !now.IsNull() &&
-		s.Table.Column(c.References.NameColumn).Same(s.Record.Row[c.References.NameColumn], now) && s.RefKeys[c.Name] != now
+		s.Table.Column(c.References.NameColumn).Same(s.Record.Row[c.References.NameColumn], now) &&
+		s.RefKeys[c.Name] != now
 }
 
 // companionOf returns the column that says by a record what a column is to name; nil if

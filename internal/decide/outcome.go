@@ -119,8 +119,8 @@ func (s *Subject) Misnames(err error, recent Intents) bool {
 	return false
 }
 
-// refersTo reports whether a message has the name of something that the record refers to: it may be about that, whatever
-// else has the same name.
+// refersTo reports whether a message has the name of something that the record refers to: it may be about that,
+// whatever else has the same name.
 func (s *Subject) refersTo(message string) bool {
 	has := func(name modules.Value) bool { return !name.IsNull() && strings.Contains(message, name.String()) }
 	for i := range s.Table.Columns {

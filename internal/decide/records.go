@@ -44,8 +44,8 @@ func (s *Subject) followsList(c *modules.Column) bool {
 }
 
 // moveNames says what to do about names that are not those in the row, since their records have others now; the verdict
-// v came of the names that they have. Where both sides are the same by now, the row follows. Otherwise the cloud is told,
-// unless somebody has changed it as well, or it would take a new object: nobody has asked for one.
+// v came of the names that they have. Where both sides are the same by now, the row follows. Otherwise the cloud is
+// told, unless somebody has changed it as well, or it would take a new object: nobody has asked for one.
 func (s *Subject) moveNames(c *modules.Column, m modes.Mode, v verdict, names, cloud modules.Value) verdict {
 	_, pending := s.pendingBase(c, names)
 	switch {
@@ -132,7 +132,8 @@ func (b *builder) linkList(op *Op, c, records *modules.Column) {
 		if slices.Contains(wanted, name) {
 			continue
 		}
-		for _, parent := range b.byKey[objectRef{records.Records.Table + "." + records.Records.Key, s.Scope, name.String()}] {
+		for _, parent := range b.byKey[objectRef{records.Records.Table + "." + records.Records.Key, s.Scope,
+			name.String()}] {
 			b.edge(parent, op, "")
 			b.soften(parent, op)
 		}

@@ -100,7 +100,8 @@ func (g Gone) Guard(limits DeleteLimits, left Gone, has func(GonePlace) int) str
 			return fmt.Sprintf("all %d records of %s are gone from the cloud at once", n, at)
 		}
 		if n := g[at]; n >= limits.Floor && float64(n) > limits.Ratio*float64(here) {
-			return fmt.Sprintf("%d of %d records of %s are gone from the cloud at once, more than max_delete_ratio (%g)",
+			return fmt.Sprintf("%d of %d records of %s are gone from the cloud at once, more than "+
+				"max_delete_ratio (%g)",
 				n, here, at, limits.Ratio)
 		}
 	}

@@ -154,7 +154,8 @@ func (p *Postgres) prepareDatabase(ctx context.Context) error {
 	defer conn.Close(ctx)
 	if !hasDatabase || !hasRole {
 		_, err := conn.Exec(ctx, fmt.Sprintf(
-			"GRANT CREATE, CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s; GRANT USAGE, CREATE ON SCHEMA public TO %[2]s", database, userRole))
+			"GRANT CREATE, CONNECT, TEMPORARY ON DATABASE %[1]s TO %[2]s; GRANT USAGE, CREATE ON SCHEMA public "+
+				"TO %[2]s", database, userRole))
 		if err != nil {
 			return fail(err)
 		}
@@ -190,7 +191,8 @@ func (p *Postgres) prepareLogin(ctx context.Context, admin *pgx.Conn, role, file
 	if exists {
 		verb = "ALTER"
 	}
-	if _, err := admin.Exec(ctx, fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, role, password)); err != nil {
+	if _, err := admin.Exec(ctx, fmt.Sprintf("%s ROLE %s LOGIN NOSUPERUSER PASSWORD '%s'", verb, role,
+		password)); err != nil {
 		return fail(err)
 	}
 	return password, p.dir.keepPassword(file, password)

@@ -84,7 +84,8 @@ func (d *doctor) cycle() {
 	if took > d.interval {
 		d.report.add(Check{ID: "cycle.time", Status: Warning,
 			Message: fmt.Sprintf("%s; a cycle is due every %s", costs, d.interval),
-			Advice:  "raise sync_interval or max_staleness in iasql_settings, install fewer modules, or enable fewer regions"})
+			Advice: "raise sync_interval or max_staleness in iasql_settings, install fewer modules, or enable fewer " +
+				"regions"})
 	} else {
 		d.report.add(Check{ID: "cycle.time", Status: OK, Message: fmt.Sprintf("%s, every %s", costs, d.interval)})
 	}

@@ -241,8 +241,9 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 
 // takeWaiting has the queue look for further cycles when one has ended, and returns when the queue stops. River
 // promises to fill a free place "as soon as we have open slots" (River v0.51.1, producer.go, innerFetchLoop). But it
-// forgets a place that becomes free while it fetches for another: that place stays empty until the next job comes or ends, or
-// until the next poll. River drops events that are not read in time (client.go, Subscribe); then, too, the poll helps.
+// forgets a place that becomes free while it fetches for another: that place stays empty until the next job comes or
+// ends, or until the next poll. River drops events that are not read in time (client.go, Subscribe); then, too, the
+// poll helps.
 func (e *Engine) takeWaiting(ended <-chan *river.Event) {
 	for event := range ended {
 		if event.Job.Queue != queueCycles {

@@ -195,7 +195,8 @@ func (e *Engine) composed(names []string) (list []*modules.Composition, needs []
 	for _, name := range names {
 		c := e.registry.Composition(name)
 		if c == nil {
-			return nil, nil, &platform.UserError{Code: "IA016", Message: fmt.Sprintf("composition %s is installed already, from a folder", name),
+			return nil, nil, &platform.UserError{Code: "IA016", Message: fmt.Sprintf(
+				"composition %s is installed already, from a folder", name),
 				Hint: "engine compose install installs what is in a folder."}
 		}
 		list, needs = append(list, c), append(needs, c.Needs...)

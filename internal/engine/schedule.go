@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The schedule of full cycles. pg_cron ticks where it can count in sync_interval. Elsewhere every engine looks whether a
-// tick is due, and the database lets one of them make it: nobody has to be elected first, and by the clock of the
+// The schedule of full cycles. pg_cron ticks where it can count in sync_interval. Elsewhere every engine looks whether
+// a tick is due, and the database lets one of them make it: nobody has to be elected first, and by the clock of the
 // database alone. Where pg_cron ticks, they look whether it is late.
 
 const (

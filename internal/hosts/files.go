@@ -99,7 +99,8 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 	}
 	if settings.LockedBy != "" {
 		return &modules.Error{Class: modules.Dependency, Code: "Locked",
-			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until UPDATE host SET locked_by = NULL "+
+			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until UPDATE host SET locked_by "+
+				"= NULL "+
 				"WHERE name = '%s'", name, clean(settings.LockedBy), strings.ReplaceAll(name, "'", "''"))}
 	}
 	request := &runner.Request{Verb: runner.Apply, Want: want, Have: have}
@@ -166,6 +167,7 @@ func Pruned(scopes []Scope, path string) bool {
 // OutOfScope is the error of a path that no scope of the host names.
 func OutOfScope(name, path string) error {
 	return &modules.Error{Class: modules.Invalid, Code: "OutOfScope",
-		Message: fmt.Sprintf("%q is in no host_scope of %s: INSERT INTO host_scope (account, pattern) VALUES ('%s', '%s')",
+		Message: fmt.Sprintf("%q is in no host_scope of %s: INSERT INTO host_scope (account, pattern) VALUES "+
+			"('%s', '%s')",
 			path, name, strings.ReplaceAll(name, "'", "''"), strings.ReplaceAll(clean(path), "'", "''"))}
 }

@@ -31,7 +31,8 @@ var embedded embed.FS
 func embeddedRunner(arch string) ([]byte, error) {
 	packed, err := embedded.ReadFile("embedded/runner-linux-" + arch + ".gz")
 	if err != nil {
-		return nil, fmt.Errorf("this engine was built without the runner for linux/%s: build it with make build, which "+
+		return nil, fmt.Errorf("this engine was built without the runner for linux/%s: build it with make "+
+			"build, which "+
 			"makes the runners first", arch)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
@@ -106,7 +107,8 @@ func openSSH(ctx context.Context, settings *Settings,
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	fingerprint := ""
-	config := &ssh.ClientConfig{User: settings.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, Timeout: dialWithin,
+	config := &ssh.ClientConfig{User: settings.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		Timeout:           dialWithin,
 		HostKeyAlgorithms: hostKeys,
 		// Who it is is compared with who it was before anything is asked of it (R27). The login gives away nothing
 		// but that the key is ours.
@@ -256,7 +258,8 @@ func (r *remote) run(script string) (line string, lines *bufio.Reader, err error
 			return line, lines, nil
 		}
 	}
-	return "", nil, errors.New("its shell says too much before it runs anything: look at what it reads at the beginning")
+	return "", nil, errors.New(
+		"its shell says too much before it runs anything: look at what it reads at the beginning")
 }
 
 // put puts the runner into its place.

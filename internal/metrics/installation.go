@@ -57,7 +57,8 @@ func newInstallation(pool *pgxpool.Pool) *installation {
 			`SELECT account, table_name, count(*) FROM iasql_internal.listing WHERE denied IS NOT NULL GROUP BY 1, 2`,
 			"account", "table"),
 		g("iasql_places",
-			"Tables in regions that an account has, by what the last listing came to: read, denied as a whole, or failed.",
+			"Tables in regions that an account has, by what the last listing came to: read, denied as a whole, or "+
+				"failed.",
 			`SELECT account, CASE WHEN u.error IS NULL OR u.partly THEN 'read' WHEN u.denied THEN 'denied' ELSE 'failed' END, count(*)
 			 FROM iasql_internal.listing l FULL JOIN iasql_internal.unread u USING (account, table_name, region) GROUP BY 1, 2`,
 			"account", "answer"),
@@ -216,7 +217,8 @@ func OfInstallation(ctx context.Context, pool *pgxpool.Pool) (string, error) {
 		return "", err
 	}
 	said := &page{header: http.Header{}}
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(said, request)
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(said,
+		request)
 	return said.String(), nil
 }
 

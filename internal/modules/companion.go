@@ -109,7 +109,8 @@ func (t *Table) releaseTrigger(c *Column) string { return named("iasql_beside", 
 func (t *Table) dropCompanionDDL() []string {
 	var statements []string
 	for _, c := range t.leaves() {
-		statements = append(statements, fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", quote(t.releaseTrigger(c)),
+		statements = append(statements, fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s",
+			quote(t.releaseTrigger(c)),
 			quote(c.References.Table)))
 	}
 	if len(statements) > 0 {

@@ -124,8 +124,11 @@ func (c *Composition) TriggerDDL() []string {
 		{"DELETE", "OLD TABLE AS old_rows"},
 	} {
 		for _, f := range []string{"audit", "compose"} { // in this order, by the triggers' names
-			statements = append(statements, fmt.Sprintf("CREATE TRIGGER iasql_%s_%s AFTER %s ON public.%s REFERENCING %s "+
-				"FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.%s()", f, strings.ToLower(on.verb), on.verb, name, on.rows, f))
+			statements = append(statements,
+				fmt.Sprintf("CREATE TRIGGER iasql_%s_%s AFTER %s ON public.%s REFERENCING %s "+
+					"FOR EACH STATEMENT EXECUTE FUNCTION iasql_internal.%s()", f, strings.ToLower(on.verb), on.verb,
+					name,
+					on.rows, f))
 		}
 	}
 	return statements
@@ -155,7 +158,8 @@ func (c *Composition) FunctionDDL(p *CompositionPart, columns, types []string) s
 }
 
 func (c *Composition) query(p *CompositionPart, row, parts, list string) string {
-	return fmt.Sprintf("WITH %s AS (%s), part AS (SELECT p.part, p.key, p.id FROM unnest(%s) p)\nSELECT %s FROM (\n%s\n) w",
+	return fmt.Sprintf("WITH %s AS (%s), part AS (SELECT p.part, p.key, p.id FROM unnest(%s) p)\nSELECT %s FROM "+
+		"(\n%s\n) w",
 		quote(c.Name), row, parts, list, p.Select)
 }
 

@@ -316,7 +316,8 @@ func (t *Table) VaultDDL() []string {
 		}
 		onInsert = append(onInsert, hide("NEW.id", key("NEW"), "true", "NULL"))
 		onUpdate = append(onUpdate, fmt.Sprintf(
-			"        IF NEW.%[1]s IS DISTINCT FROM OLD.%[1]s OR NEW.%[1]s = '********' THEN\n    %[2]s\n        END IF;",
+			"        IF NEW.%[1]s IS DISTINCT FROM OLD.%[1]s OR NEW.%[1]s = '********' THEN\n    %[2]s\n        "+
+				"END IF;",
 			quote(name), hide("OLD.id", key("OLD"), "false", "OLD."+quote(name))))
 	}
 	table := "public." + quote(t.Name)

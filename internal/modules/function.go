@@ -120,7 +120,8 @@ func (f *Function) validate(t *Table) error {
 	}
 	for _, r := range f.Returns {
 		if r.Name == "" || r.Type == "" || r.Doc == "" || seen[r.Name] {
-			return fmt.Errorf("function %s: result %q: name, type and doc are required, and a name that nothing else has", f.Name, r.Name)
+			return fmt.Errorf("function %s: result %q: name, type and doc are required, and a name that nothing "+
+				"else has", f.Name, r.Name)
 		}
 		seen[r.Name] = true
 	}

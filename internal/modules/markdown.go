@@ -92,7 +92,8 @@ func (c *Column) remarks() string {
 		parts = append(parts, fmt.Sprintf("References `%s.%s`.", ref.Table, key))
 	}
 	if ref := c.Records; ref != nil {
-		parts = append(parts, fmt.Sprintf("Its elements are ids of `%s`, in step with `%s`.", ref.Table, ref.NameColumn))
+		parts = append(parts, fmt.Sprintf("Its elements are ids of `%s`, in step with `%s`.", ref.Table,
+			ref.NameColumn))
 	}
 	add(c.Computed, "*Assigned by the cloud.*")
 	add(c.FixedKind, "*Changing it from or to NULL replaces the object.*")

@@ -109,7 +109,8 @@ func (t *Table) recordsDDL(lookup func(string) *Table) []string {
 		body = append(body, strings.NewReplacer("{names}", names, "{ids}", ids,
 			"{target}", "public."+quote(c.Records.Table), "{key}", quote(c.Records.Key),
 			"{within}", c.within("NEW", t, lookup), "{moved}", t.moved(),
-			"{column}", literal(c.Name), "{beside}", literal(c.Records.NameColumn), "{record}", literal(c.Records.Table),
+			"{column}", literal(c.Name), "{beside}", literal(c.Records.NameColumn), "{record}",
+			literal(c.Records.Table),
 		).Replace(recordsBody))
 		for _, trigger := range []struct{ kind, when, deferrable, function string }{
 			{"TRIGGER", "BEFORE", "", "leave_records"},
@@ -117,7 +118,8 @@ func (t *Table) recordsDDL(lookup func(string) *Table) []string {
 		} {
 			name := quote(named("iasql_"+trigger.function, t.Name, c.Name))
 			create := fmt.Sprintf("CREATE %s %s %s DELETE ON public.%s %sFOR EACH ROW EXECUTE FUNCTION "+
-				"iasql_internal.%s(%s, %s)", trigger.kind, name, trigger.when, quote(c.Records.Table), trigger.deferrable,
+				"iasql_internal.%s(%s, %s)", trigger.kind, name, trigger.when, quote(c.Records.Table),
+				trigger.deferrable,
 				trigger.function, literal(t.Name), literal(c.Name))
 			statements = append(statements,
 				fmt.Sprintf("DROP TRIGGER IF EXISTS %s ON public.%s", name, quote(c.Records.Table)), create)
@@ -127,7 +129,8 @@ func (t *Table) recordsDDL(lookup func(string) *Table) []string {
 		return nil
 	}
 	return append(statements,
-		fmt.Sprintf("CREATE OR REPLACE FUNCTION %s() RETURNS trigger\nLANGUAGE plpgsql SECURITY DEFINER "+pinned+" AS %s",
+		fmt.Sprintf("CREATE OR REPLACE FUNCTION %s() RETURNS trigger\nLANGUAGE plpgsql SECURITY DEFINER "+pinned+
+			" AS %s",
 			t.recordsFunction(), dollar(fmt.Sprintf(`
 DECLARE
     found_names text[];
@@ -147,7 +150,8 @@ END
 }
 
 // recordsBody is what the trigger function does about one list. (In an INSERT, OLD is NULL: manual,
-// section 43.10.1.) A row that moves names by its names what there is in its new place. The records are locked as by a foreign key, so that none goes meanwhile.
+// section 43.10.1.) A row that moves names by its names what there is in its new place. The records are locked as by a
+// foreign key, so that none goes meanwhile.
 const recordsBody = `
     IF NEW.{ids} IS NOT NULL AND NEW.{ids} IS DISTINCT FROM OLD.{ids} THEN
         PERFORM FROM {target} p WHERE p.id = ANY (NEW.{ids}) ORDER BY p.id FOR KEY SHARE;

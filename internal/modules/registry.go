@@ -284,11 +284,13 @@ func (r *Registry) NameTypes(names []TypeName) error {
 	for _, n := range names {
 		switch {
 		case !typeName.MatchString(n.Name) || n.Type == "" || n.Doc == "":
-			return fmt.Errorf("the name %q of the type %q: %q is no name, no type, or says nothing", n.Name, n.Type, n.Doc)
+			return fmt.Errorf("the name %q of the type %q: %q is no name, no type, or says nothing", n.Name, n.Type,
+				n.Doc)
 		case seen[n.Name] || seen[n.Type]:
 			return fmt.Errorf("the name %s of the type %s is given twice, or the type has two", n.Name, n.Type)
 		case r.Module(n.Name) != nil || r.Table(n.Name) != nil || r.Function(n.Name) != nil:
-			return fmt.Errorf("the name %s of the type %s is that of a module, of a table or of a function", n.Name, n.Type)
+			return fmt.Errorf("the name %s of the type %s is that of a module, of a table or of a function", n.Name,
+				n.Type)
 		}
 		seen[n.Name], seen[n.Type] = true, true
 	}

@@ -128,7 +128,8 @@ type Column struct {
 	// Records makes the column, of type bigint[], the list of the records that the elements of another column
 	// of the table name: [Reference.NameColumn], of type text[], which stands before it and is what is read and sent.
 	// An element without a record is NULL here and a name there; one that has no name yet, the other way round.
-	// A trigger keeps what users write to either in step. Of the reference only Table, Key, AnyScope and NameColumn count.
+	// A trigger keeps what users write to either in step. Of the reference only Table, Key, AnyScope and NameColumn
+	// count.
 	Records *Reference
 
 	Identity bool // with account and region: tells which object a record is
@@ -416,7 +417,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:
 			return fmt.Errorf("table %s: column %s: a part that goes along references its whole by id", t.Name, c.Name)
-		case c.isCompanion() && (t.Column(c.References.NameColumn) == nil || t.Column(c.References.NameColumn).Type != TypeText ||
+		case c.isCompanion() && (t.Column(c.References.NameColumn) == nil ||
+			t.Column(c.References.NameColumn).Type != TypeText ||
 			c.References.ByKey && !t.Column(c.References.NameColumn).Computed):
 			return fmt.Errorf("table %s: column %s: what it stands beside is no column of type text", t.Name, c.Name)
 		case c.Records != nil && (c.Type != TypeIDs || !c.Local || c.References != nil || !t.listsBefore(i)):

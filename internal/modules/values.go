@@ -85,9 +85,11 @@ func (c *Column) wellFormed() string {
 func (t *Table) listRule(c, records *Column) rule {
 	return rule{name: named(t.Name, c.Name, "form"), columns: []string{c.Name, records.Name}, extra: true,
 		condition: fmt.Sprintf("coalesce(array_ndims(%[1]s), 1) = 1 AND coalesce(array_ndims(%[2]s), 1) = 1 "+
-			"AND NOT EXISTS (SELECT FROM unnest(%[1]s, %[2]s) e (name, record) WHERE e.name IS NULL AND e.record IS NULL)",
+			"AND NOT EXISTS (SELECT FROM unnest(%[1]s, %[2]s) e (name, record) WHERE e.name IS NULL AND e.record "+
+			"IS NULL)",
 			quote(c.Name), quote(records.Name)),
-		hint: fmt.Sprintf("It is a list of one dimension. NULL stands in it only for what %s names by its record and the "+
+		hint: fmt.Sprintf("It is a list of one dimension. NULL stands in it only for what %s names by its record "+
+			"and the "+
 			"cloud has no name for yet: leave out what there is none of, and set the column to NULL for none at all.",
 			records.Name)}
 }
@@ -225,7 +227,8 @@ END
 			"new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.valuesFunction()),
 		fmt.Sprintf("CREATE OR REPLACE TRIGGER iasql_allow_update AFTER UPDATE ON %s REFERENCING OLD TABLE AS "+
 			"old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION %s()", table, t.valuesFunction()),
-		fmt.Sprintf("UPDATE iasql_internal.managed_table SET rules_of = %s, required = ARRAY[%s]::text[] WHERE name = %s", literal(t.RulesSum()), literals(required), literal(t.Name)),
+		fmt.Sprintf("UPDATE iasql_internal.managed_table SET rules_of = %s, required = ARRAY[%s]::text[] WHERE "+
+			"name = %s", literal(t.RulesSum()), literals(required), literal(t.Name)),
 	)
 }
 
@@ -276,7 +279,8 @@ func (t *Table) FreeDDL() []string {
 			"AND conname = %s)", table, literal(r.name))
 		drop := fmt.Sprintf("ALTER TABLE public.%s DROP CONSTRAINT IF EXISTS %s", quote(t.Name), quote(r.name))
 		if r.null {
-			gone = fmt.Sprintf("NOT (SELECT attnotnull FROM pg_attribute WHERE attrelid = %s::regclass AND attname = %s)", table, literal(r.columns[0]))
+			gone = fmt.Sprintf("NOT (SELECT attnotnull FROM pg_attribute WHERE attrelid = %s::regclass AND "+
+				"attname = %s)", table, literal(r.columns[0]))
 			drop = fmt.Sprintf("ALTER TABLE public.%s ALTER %s DROP NOT NULL", quote(t.Name), quote(r.columns[0]))
 		}
 		free = append(free, fmt.Sprintf(`

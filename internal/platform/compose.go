@@ -26,7 +26,10 @@ func Compositions(ctx context.Context, pool *pgxpool.Pool, names []string) (comp
 	if compositions, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 		return nil, nil, err
 	}
-	others = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(compositions, name) })
+	others = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(compositions,
+			name)
+	})
 	return compositions, others, nil
 }
 
@@ -37,8 +40,8 @@ func registerComposition(batch *pgx.Batch, c *modules.Composition, own bool) {
 		WHERE composition.own <> excluded.own`, c.Name, own)
 }
 
-// InstallComposition makes the interface and the parts of a composition that the engine brings, whose needs are installed. It
-// reports whether it was not there.
+// InstallComposition makes the interface and the parts of a composition that the engine brings, whose needs are
+// installed. It reports whether it was not there.
 func InstallComposition(ctx context.Context, pool *pgxpool.Pool, c *modules.Composition) (made bool, err error) {
 	err = inDDL(ctx, pool, func(tx pgx.Tx) error {
 		made, err = compose(ctx, tx, c)
@@ -47,10 +50,10 @@ func InstallComposition(ctx context.Context, pool *pgxpool.Pool, c *modules.Comp
 	return made, err
 }
 
-// TakeComposition installs a composition, or brings the one that is installed to a later version, in a transaction of the
-// administrator's, who is a member of iasql_engine: what a composition is made of runs with the rights of whoever writes it, and its
-// defaults and checks with the engine's as well. What a later version changes in the parts of instances is staged in a batch that it
-// opens; it returns the batch, 0 if it has opened none.
+// TakeComposition installs a composition, or brings the one that is installed to a later version, in a transaction of
+// the administrator's, who is a member of iasql_engine: what a composition is made of runs with the rights of whoever
+// writes it, and its defaults and checks with the engine's as well. What a later version changes in the parts of
+// instances is staged in a batch that it opens; it returns the batch, 0 if it has opened none.
 func TakeComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) (batch int64, err error) {
 	var member, brought bool
 	var from int
@@ -58,7 +61,9 @@ func TakeComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own
 		return 0, err
 	}
 	if !member {
-		return 0, &UserError{Code: "42501", Message: "permission denied: to install a composition from a folder, or a later version of one, takes a member of iasql_engine",
+		return 0, &UserError{Code: "42501",
+			Message: "permission denied: to install a composition from a folder, or a later version of one, takes a " +
+				"member of iasql_engine",
 			Hint: "Its defaults and checks run with the engine's rights. Let an administrator do it."}
 	}
 	if err := tx.QueryRow(ctx, `SELECT coalesce(max(m.installed), 0), count(*) FILTER (WHERE c.own IS NOT TRUE) > 0
@@ -67,10 +72,13 @@ func TakeComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own
 	}
 	switch {
 	case brought && own:
-		return 0, &UserError{Code: "IA016", Message: fmt.Sprintf("there is a module %s, which the engine brings", c.Name),
+		return 0, &UserError{Code: "IA016", Message: fmt.Sprintf("there is a module %s, which the engine brings",
+			c.Name),
 			Hint: "Give your composition another name."}
 	case from >= c.Version:
-		return 0, &UserError{Code: "IA016", Message: fmt.Sprintf("composition %s is installed in version %d already, and this is version %d", c.Name, from, c.Version),
+		return 0, &UserError{Code: "IA016",
+			Message: fmt.Sprintf("composition %s is installed in version %d already, and this is version %d", c.Name,
+				from, c.Version),
 			Hint: "A change of a composition is a later version: raise version in manifest.json."}
 	case from > 0:
 		return upgradeComposition(ctx, tx, c, own)
@@ -103,7 +111,8 @@ func tellOf(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) er
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// upgradeComposition takes a later version: what instances want by it otherwise than by the one before is written in a batch.
+// upgradeComposition takes a later version: what instances want by it otherwise than by the one before is written in a
+// batch.
 func upgradeComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, own bool) (batch int64, err error) {
 	table := pgx.Identifier{"public", c.Name}.Sanitize()
 	if _, err := tx.Exec(ctx, `CALL public.iasql_begin($1)`, fmt.Sprintf("composition %s version %d", c.Name, c.Version)); err != nil {
@@ -144,8 +153,9 @@ func renewComposition(ctx context.Context, tx pgx.Tx, c *modules.Composition, ow
 		return err
 	}
 	if moved != nil {
-		return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: part %s is of another table than it was", c.Name, *moved),
-			Hint: "Give the part another name: the records of the old one are deleted then."}
+		return &UserError{Code: notComposable,
+			Message: fmt.Sprintf("composition %s: part %s is of another table than it was", c.Name, *moved),
+			Hint:    "Give the part another name: the records of the old one are deleted then."}
 	}
 	if err := dropParts(ctx, tx, c.Name); err != nil {
 		return err
@@ -180,7 +190,8 @@ func compose(ctx context.Context, tx pgx.Tx, c *modules.Composition) (bool, erro
 	}
 	for _, name := range c.Needs {
 		if _, ok := have[name]; !ok {
-			return false, &UserError{Code: "IA009", Message: fmt.Sprintf("composition %s needs module %s, which is not installed", c.Name, name),
+			return false, &UserError{Code: "IA009", Message: fmt.Sprintf(
+				"composition %s needs module %s, which is not installed", c.Name, name),
 				Hint: fmt.Sprintf("SELECT * FROM iasql_install('%s')", name)}
 		}
 	}
@@ -249,9 +260,11 @@ func checkInterface(ctx context.Context, tx pgx.Tx, c *modules.Composition) erro
 		return err
 	}
 	if !identity || !account {
-		return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: interface.sql does not make a table public.%[1]s "+
-			"with the columns that every interface has", c.Name),
-			Hint: "It has id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY and account text NOT NULL, and may have region and name."}
+		return &UserError{Code: notComposable,
+			Message: fmt.Sprintf("composition %s: interface.sql does not make a table public.%[1]s "+
+				"with the columns that every interface has", c.Name),
+			Hint: "It has id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY and account text NOT NULL, and may " +
+				"have region and name."}
 	}
 	return nil
 }
@@ -269,7 +282,9 @@ func makePart(ctx context.Context, tx pgx.Tx, c *modules.Composition, place int)
 		return err
 	}
 	if !there {
-		return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: part %s is of table %s, which is not there, or whose records cannot be made", c.Name, p.Name, p.Table),
+		return &UserError{Code: notComposable,
+			Message: fmt.Sprintf("composition %s: part %s is of table %s, which is not there, or whose records "+
+				"cannot be made", c.Name, p.Name, p.Table),
 			Hint: `SELECT "table", module FROM iasql_tables lists the tables. The manifest's needs are the modules that have those of the parts.`}
 	}
 	if _, err := tx.Exec(ctx, c.ProbeDDL(p, probe)); err != nil {
@@ -282,12 +297,16 @@ func makePart(ctx context.Context, tx pgx.Tx, c *modules.Composition, place int)
 	if err := exec(ctx, tx, "DROP VIEW "+probe); err != nil {
 		return err
 	}
-	if err := exec(ctx, tx, c.FunctionDDL(p, append([]string{"key"}, columns...), append([]string{"text"}, types...))); err != nil {
+	if err := exec(ctx, tx, c.FunctionDDL(p, append([]string{"key"}, columns...),
+		append([]string{"text"}, types...))); err != nil {
 		return sayWhere(err, c, where)
 	}
-	signature := fmt.Sprintf("iasql_composition.%s(%s, iasql_composition.part[])", c.FunctionName(p), pgx.Identifier{"public", c.Name}.Sanitize())
-	if err := exec(ctx, tx, fmt.Sprintf("COMMENT ON FUNCTION %s IS %s; GRANT EXECUTE ON FUNCTION %[1]s TO iasql_reader", signature,
-		literal("Part "+p.Name+" of composition "+c.Name+": the records of "+p.Table+" that an instance has."))); err != nil {
+	signature := fmt.Sprintf("iasql_composition.%s(%s, iasql_composition.part[])", c.FunctionName(p),
+		pgx.Identifier{"public", c.Name}.Sanitize())
+	if err := exec(ctx, tx, fmt.Sprintf("COMMENT ON FUNCTION %s IS %s; GRANT EXECUTE ON FUNCTION %[1]s TO iasql_reader",
+		signature,
+		literal("Part "+p.Name+" of composition "+c.Name+": the records of "+p.Table+
+			" that an instance has."))); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO iasql_internal.composition_part (composition, part, place, table_name, columns) VALUES ($1, $2, $3, $4, $5)`,
@@ -296,7 +315,8 @@ func makePart(ctx context.Context, tx pgx.Tx, c *modules.Composition, place int)
 }
 
 // partColumns returns the columns that a part writes, with the types that its SELECT has.
-func partColumns(ctx context.Context, tx pgx.Tx, c *modules.Composition, p *modules.CompositionPart) (columns, types []string, err error) {
+func partColumns(ctx context.Context, tx pgx.Tx, c *modules.Composition, p *modules.CompositionPart) (columns,
+	types []string, err error) {
 	rows, err := tx.Query(ctx, `
 		SELECT v.attname::text, format_type(v.atttypid, v.atttypmod), coalesce(format_type(t.atttypid, t.atttypmod), ''),
 		       v.attname = 'id' OR v.attname = ANY (m.assigned) OR t.attgenerated <> '',
@@ -313,7 +333,8 @@ func partColumns(ctx context.Context, tx pgx.Tx, c *modules.Composition, p *modu
 	var wrong *UserError
 	say := func(problem, hint string) {
 		if wrong == nil {
-			wrong = &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: part %s %s", c.Name, p.Name, problem), Hint: hint}
+			wrong = &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: part %s %s", c.Name, p.Name,
+				problem), Hint: hint}
 		}
 	}
 	_, err = pgx.ForEachRow(rows, []any{&name, &has, &takes, &assigned, &fits}, func() error {
@@ -322,11 +343,14 @@ func partColumns(ctx context.Context, tx pgx.Tx, c *modules.Composition, p *modu
 			key = has == "text"
 			return nil
 		case takes == "":
-			say(fmt.Sprintf("gives column %s, which table %s does not have", name, p.Table), fmt.Sprintf("SELECT * FROM iasql_help() describes the columns of %s.", p.Table))
+			say(fmt.Sprintf("gives column %s, which table %s does not have", name, p.Table),
+				fmt.Sprintf("SELECT * FROM iasql_help() describes the columns of %s.", p.Table))
 		case assigned != nil && *assigned:
-			say(fmt.Sprintf("gives column %s of %s, which the cloud decides", name, p.Table), "Leave it out of the SELECT.")
+			say(fmt.Sprintf("gives column %s of %s, which the cloud decides", name, p.Table),
+				"Leave it out of the SELECT.")
 		case fits == nil || !*fits:
-			say(fmt.Sprintf("gives a value of type %s for column %s of %s, which is of type %s", has, name, p.Table, takes),
+			say(fmt.Sprintf("gives a value of type %s for column %s of %s, which is of type %s", has, name, p.Table,
+				takes),
 				fmt.Sprintf("Write CAST (… AS %s).", takes))
 		}
 		columns, types = append(columns, name), append(types, has)
@@ -350,14 +374,17 @@ func partColumns(ctx context.Context, tx pgx.Tx, c *modules.Composition, p *modu
 // sayWhere says of an error of PostgreSQL's which file of a composition has it.
 func sayWhere(err error, c *modules.Composition, file string) error {
 	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.Code == "55P03" || pg.Code == "40P01" || pg.Code == "42P07" { // locks, and a table that is there, inDDL explains
+	// locks, and a table that is there, inDDL explains
+	if !errors.As(err, &pg) || pg.Code == "55P03" || pg.Code == "40P01" || pg.Code == "42P07" {
 		return err
 	}
 	hint := pg.Hint
 	if hint == "" {
-		hint = "Names outside of pg_catalog are written with their schema, such as public.t; those of the interface and of part are not."
+		hint = "Names outside of pg_catalog are written with their schema, such as public.t; those of the interface " +
+			"and of part are not."
 	}
-	return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: %s: %s", c.Name, file, pg.Message), Hint: hint}
+	return &UserError{Code: notComposable, Message: fmt.Sprintf("composition %s: %s: %s", c.Name, file, pg.Message),
+		Hint: hint}
 }
 
 // UninstallComposition drops the interface of a composition without instances, and its parts' functions.
@@ -403,7 +430,8 @@ func dropParts(ctx context.Context, tx pgx.Tx, name string) error {
 	if err != nil {
 		return err
 	}
-	return exec(ctx, tx, "DROP FUNCTION "+strings.Join(functions, ", ")+"; DELETE FROM iasql_internal.composition_part WHERE composition = "+literal(name))
+	return exec(ctx, tx, "DROP FUNCTION "+strings.Join(functions, ", ")+
+		"; DELETE FROM iasql_internal.composition_part WHERE composition = "+literal(name))
 }
 
 // removable fails unless a composition is installed and has no instances, not even such as a rollback would bring back.
@@ -427,11 +455,14 @@ func removable(ctx context.Context, tx pgx.Tx, name, table string) error {
 	}
 	switch {
 	case batch != nil:
-		return &UserError{Code: "IA020", Message: fmt.Sprintf("composition %s cannot be uninstalled: instances of it are staged in %s", name, *batch),
+		return &UserError{Code: "IA020",
+			Message: fmt.Sprintf("composition %s cannot be uninstalled: instances of it are staged in %s", name,
+				*batch),
 			Hint: "Wait until that is committed or rolled back; SELECT * FROM iasql_batches shows it."}
 	case n > 0:
-		return &UserError{Code: "IA016", Message: fmt.Sprintf("composition %s cannot be uninstalled: it has %d instances", name, n),
-			Hint: fmt.Sprintf("DELETE FROM %s deletes them and their parts, in the cloud too.", table)}
+		return &UserError{Code: "IA016",
+			Message: fmt.Sprintf("composition %s cannot be uninstalled: it has %d instances", name, n),
+			Hint:    fmt.Sprintf("DELETE FROM %s deletes them and their parts, in the cloud too.", table)}
 	}
 	return nil
 }
@@ -449,6 +480,7 @@ func composed(ctx context.Context, tx pgx.Tx, names []string) error {
 	if err != nil {
 		return fmt.Errorf("look for compositions: %w", err)
 	}
-	return &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: composition %s needs it", module, composition),
+	return &UserError{Code: "IA016", Message: fmt.Sprintf("module %s cannot be uninstalled: composition %s needs it",
+		module, composition),
 		Hint: fmt.Sprintf("SELECT * FROM iasql_uninstall('%s') first.", composition)}
 }

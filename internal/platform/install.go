@@ -57,7 +57,8 @@ func propertiesOf(registry *modules.Registry) []map[string]any {
 		for _, t := range m.Tables() {
 			for _, p := range t.Properties {
 				row := map[string]any{"type": p.Type, "property": p.Name, "of": t.Name}
-				for name, value := range map[string]string{"table_name": p.Table, "column_name": p.Column, "reason": p.Reason} {
+				for name, value := range map[string]string{"table_name": p.Table, "column_name": p.Column,
+					"reason": p.Reason} {
 					if value != "" {
 						row[name] = value
 					}

@@ -173,7 +173,8 @@ func tryUpgrade(ctx context.Context, pool *pgxpool.Pool, registry *modules.Regis
 
 // installNewDependencies installs what the modules that are to be upgraded depend on since a later version. It
 // reports whether there was anything.
-func installNewDependencies(ctx context.Context, tx pgx.Tx, registry *modules.Registry, have map[string]int) (bool, error) {
+func installNewDependencies(ctx context.Context, tx pgx.Tx, registry *modules.Registry, have map[string]int) (bool,
+	error) {
 	any := false
 	for _, m := range registry.Modules() {
 		from, ok := have[m.Name]
@@ -356,9 +357,9 @@ func upgradeModule(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m
 	return err
 }
 
-// spareNewColumns keeps ENFORCE from taking for a wish what nobody has been able to write: under it the NULLs of a column
-// that is new would delete what objects have there. A rule for the column has the next cycles pull that. It stays until a
-// person deletes it.
+// spareNewColumns keeps ENFORCE from taking for a wish what nobody has been able to write: under it the NULLs of a
+// column that is new would delete what objects have there. A rule for the column has the next cycles pull that. It
+// stays until a person deletes it.
 func spareNewColumns(ctx context.Context, tx pgx.Tx, t *modules.Table, from int) error {
 	var columns []string
 	for i := range t.Columns {

@@ -479,7 +479,8 @@ func Announce(ctx context.Context, pool *pgxpool.Pool, id, version, host string)
 			ON CONFLICT (id) DO UPDATE SET pid = excluded.pid, role = excluded.role, version = excluded.version, started_at = now(), beat = excluded.beat`, id, version, host)
 	}
 	if err == nil {
-		// Whether an engine's connection is there counts, and no clock: one that was set forward makes everybody's last beat old.
+		// Whether an engine's connection is there counts, and no clock: one that was set forward makes everybody's last
+		// beat old.
 		_, err = conn.Exec(ctx, `DELETE FROM iasql_internal.engine e WHERE e.started_at < now() - interval '1 day' AND NOT iasql_internal.engine_there(e)`)
 	}
 	if err != nil {

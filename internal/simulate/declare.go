@@ -8,8 +8,8 @@ import (
 	"iasql/internal/decide"
 )
 
-// What declare.sql and expiry.sql do: configurations, whose declarations delete what they no longer mention, and records that
-// end by themselves. To the engine both are deletions by users.
+// What declare.sql and expiry.sql do: configurations, whose declarations delete what they no longer mention, and
+// records that end by themselves. To the engine both are deletions by users.
 
 // mentions are records, and after which audit row each was mentioned.
 type mentions map[decide.RecordRef]int64
@@ -66,7 +66,8 @@ func (db *database) closeDeclarations(batch int64, committed bool) {
 	delete(db.declarations, batch)
 }
 
-// letGo reports whether a declaration that has ended, of that configuration, no longer mentions the record, and in which batch.
+// letGo reports whether a declaration that has ended, of that configuration, no longer mentions the record, and in
+// which batch.
 func (db *database) letGo(of int, at decide.RecordRef) (batch int64, leaves bool) {
 	for batch, list := range db.declarations {
 		for _, d := range list {
@@ -107,8 +108,8 @@ func (db *database) kept(of int, at decide.RecordRef, ours int64) (kept, doubt b
 	return kept, doubt && !kept
 }
 
-// declare is iasql_declare: in the batch of the session, or in a new one. A second declaration of the same configuration is
-// refused while the first is open.
+// declare is iasql_declare: in the batch of the session, or in a new one. A second declaration of the same
+// configuration is refused while the first is open.
 func (w *world) declare(a *Action) {
 	if w.db.txs[a.Slot] != nil {
 		return
@@ -147,8 +148,8 @@ func (w *world) mentionAgain(a *Action) {
 	}
 }
 
-// declared is iasql_declared: it deletes what the configuration had and this declaration does not mention, unless others
-// have it, all or nothing.
+// declared is iasql_declared: it deletes what the configuration had and this declaration does not mention, unless
+// others have it, all or nothing.
 func (w *world) declared(a *Action) {
 	batch := w.db.batchOf(a.Slot)
 	d := w.db.declaring(batch)
@@ -216,8 +217,8 @@ func (w *world) expire(a *Action) {
 // systemSlot is no person's.
 const systemSlot = 99
 
-// tick is what ends by itself. While the database may have gone back in time, nothing does (R30). The clock may be ahead for
-// a moment: for one tick.
+// tick is what ends by itself. While the database may have gone back in time, nothing does (R30). The clock may be
+// ahead for a moment: for one tick.
 func (w *world) tick(ahead bool) {
 	if w.db.restored != "" {
 		return

@@ -319,7 +319,8 @@ func (c *checker) tookOver(b *batchRow, at decide.RecordRef) {
 			if named && of.Table == at.Table && a.Type == "DELETE" && a.batch != b.id && a.key == key &&
 				a.scope == t.Scope(r.vals) &&
 				a.ID < c.w.db.log[at][0].ID && (!a.settled || a.settledAt > c.w.db.log[at][0].at) {
-				c.w.violate("R21", "%v: the batch was undone, and keeps the object of %v, which somebody else had deleted", at, of)
+				c.w.violate("R21", "%v: the batch was undone, and keeps the object of %v, which somebody else had "+
+					"deleted", at, of)
 			}
 		}
 	}

@@ -76,7 +76,8 @@ var (
 	quoted = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'|“[^”]*”`)
 	// pieces of a text: a word with all that sticks to it, or what is between.
 	pieces = regexp.MustCompile(`[\pL\pN_+/=@:.$%&~#-]+`)
-	// code is where an SDK puts the code of an error, which is a word of the cloud's: after the service and the operation.
+	// code is where an SDK puts the code of an error, which is a word of the cloud's: after the service and the
+	// operation.
 	code = regexp.MustCompile(`operation error [A-Za-z0-9 ]{1,40}: [A-Z][A-Za-z0-9]{1,60}, ` +
 		`[A-Z][A-Za-z0-9]{1,60}(?:\.[A-Z][A-Za-z0-9]{1,60})*: `)
 )

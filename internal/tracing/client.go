@@ -85,7 +85,8 @@ func newClient(getenv func(string) string) (*client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 1, 30*time.Second
 	var err error
-	if transport.TLSClientConfig, err = trust(of("CERTIFICATE"), of("CLIENT_CERTIFICATE"), of("CLIENT_KEY")); err != nil {
+	if transport.TLSClientConfig, err = trust(of("CERTIFICATE"), of("CLIENT_CERTIFICATE"),
+		of("CLIENT_KEY")); err != nil {
 		return nil, err
 	}
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {

@@ -14,7 +14,8 @@ import (
 // maxColumns is how long a line of Go may be, with tabs of four columns.
 const maxColumns = 120
 
-// TestLines: no line of the program is longer, but for those of raw strings: SQL is not cut to the width of Go.
+// TestLines: no line of the program is longer, but for those of raw strings, since SQL is not cut to the width of Go,
+// and of words that are half as long.
 func TestLines(t *testing.T) {
 	t.Parallel()
 	files := 0
@@ -28,7 +29,7 @@ func TestLines(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			raw := linesOfRawStrings(path, text)
+			raw := unbroken(path, text)
 			for i, line := range strings.Split(string(text), "\n") {
 				n := utf8.RuneCountInString(line) + 3*strings.Count(line, "\t")
 				if n > maxColumns && !raw[i+1] && !strings.HasPrefix(line, "//go:") {
@@ -46,8 +47,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// linesOfRawStrings returns the lines on which there is a raw string, or a part of one.
-func linesOfRawStrings(path string, text []byte) map[int]bool {
+// unbroken returns the lines on which there is a raw string, or a part of one, or a token of half their length.
+func unbroken(path string, text []byte) map[int]bool {
 	lines := map[int]bool{}
 	file := token.NewFileSet().AddFile(path, -1, len(text))
 	var s scanner.Scanner
@@ -57,6 +58,8 @@ func linesOfRawStrings(path string, text []byte) map[int]bool {
 		switch {
 		case kind == token.EOF:
 			return lines
+		case len(literal) > maxColumns/2 && kind != token.COMMENT && !strings.Contains(literal, " "):
+			lines[file.Line(at)] = true
 		case kind == token.STRING && literal[0] == '`':
 			for i := range strings.Count(literal, "\n") + 1 {
 				lines[file.Line(at)+i] = true

@@ -133,12 +133,14 @@ func (c Column) Lasts() Column {
 }
 
 // Records shows beside a list of names of objects their records, in the column called like it with _records at the end
-// (see [modules.Column.Records]): of the table by the column key of which the API calls them. since is the version of the
-// module that adds it.
+// (see [modules.Column.Records]): of the table by the column key of which the API calls them. since is the version of
+// the module that adds it.
 func (c Column) Records(table, key string, since int) Column {
-	shown := Of(modules.TypeIDs, c.Name+"_records", "", fmt.Sprintf("The ids of the records of %s that %s names, in the "+
-		"same order; NULL in place of one without a record. Write either: by its record, what AWS has no name for yet can "+
-		"be named.", table, c.Name)).Local().Since(since)
+	shown := Of(modules.TypeIDs, c.Name+"_records", "",
+		fmt.Sprintf("The ids of the records of %s that %s names, in the "+
+			"same order; NULL in place of one without a record. Write either: by its record, what AWS has no name for "+
+			"yet can "+
+			"be named.", table, c.Name)).Local().Since(since)
 	shown.Column.Records = &modules.Reference{Table: table, Key: key, NameColumn: c.Name}
 	c.companion = &shown
 	return c

@@ -102,7 +102,8 @@ func (b *binding) bindOrigin(o *origin) error {
 	switch token := tokenMember(o.Create.in); {
 	case b.description.Creation == modules.ByToken && token == nil, b.token != nil && token == nil:
 		note("its input takes no client token")
-	case b.description.Creation == modules.ByTag && b.token == nil && b.tags != nil && !b.tags.tagging.created(o.Create.in):
+	case b.description.Creation == modules.ByTag && b.token == nil && b.tags != nil &&
+		!b.tags.tagging.created(o.Create.in):
 		note("its input takes no tags")
 	}
 	return errors.Join(defects...)

@@ -128,8 +128,10 @@ func withMade(declared, made []Column) []Column {
 // unknown reports what is said of properties that the type does not have.
 func (p Published) unknown(of *facts.Type) error {
 	var defects []error
-	for _, names := range [][]string{slices.Collect(maps.Keys(p.Columns)), slices.Collect(maps.Keys(p.Read)), p.Fixed, p.Along,
-		p.Sets, slices.Collect(maps.Keys(p.Filled)), slices.Collect(maps.Keys(p.Docs)), slices.Collect(maps.Keys(p.Without))} {
+	for _, names := range [][]string{slices.Collect(maps.Keys(p.Columns)), slices.Collect(maps.Keys(p.Read)), p.Fixed,
+		p.Along,
+		p.Sets, slices.Collect(maps.Keys(p.Filled)), slices.Collect(maps.Keys(p.Docs)),
+		slices.Collect(maps.Keys(p.Without))} {
 		for _, name := range names {
 			if f := of.Property(name); f == nil || f.ReadOnly {
 				defects = append(defects, fmt.Errorf("%s has no property %s that one may write", p.Type, name))

@@ -102,8 +102,8 @@ type Table[T any] struct {
 
 // Origin is what an object can be created from, such as a snapshot.
 type Origin struct {
-	// Column has a value other than false where an object is to be created from it. It is the database's alone, or fixed
-	// at creation.
+	// Column has a value other than false where an object is to be created from it. It is the database's alone, or
+	// fixed at creation.
 	Column string
 	Create *Op // creates it
 }
@@ -218,7 +218,8 @@ func New[T any](c *aws.Clients, t Table[T]) *Resource {
 	t.Columns = withMade(t.Columns, made)
 	for _, p := range t.AlsoPublished {
 		more, made, err := p.properties(t.Name, t.Columns, reflect.TypeFor[T](), t.calls(), nil)
-		t.Columns, properties, unpublished = withMade(t.Columns, made), append(properties, more...), errors.Join(unpublished, err)
+		t.Columns, properties, unpublished = withMade(t.Columns, made), append(properties, more...),
+			errors.Join(unpublished, err)
 	}
 	plain := make([]modules.Column, len(t.Columns))
 	for i := range t.Columns {

@@ -258,8 +258,8 @@ func (r *rule) prices(p *product, unit *big.Rat) []Price {
 	return prices
 }
 
-// AssumeLinux prices instances that are not there yet as what runs Linux on a shared host on demand: until one is there,
-// AWS does not say as what it is billed.
+// AssumeLinux prices instances that are not there yet as what runs Linux on a shared host on demand: until one is
+// there, AWS does not say as what it is billed.
 func (l *List) AssumeLinux() {
 	var more []Price
 	for _, price := range l.Prices {

@@ -84,7 +84,8 @@ func (q *sqsQueue) Receive(ctx context.Context, wait bool) ([]received, error) {
 		return nil, err
 	}
 	in := &sqs.ReceiveMessageInput{QueueUrl: &q.url, MaxNumberOfMessages: atOnce,
-		MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{sqstypes.MessageSystemAttributeNameSentTimestamp}}
+		MessageSystemAttributeNames: []sqstypes.MessageSystemAttributeName{
+			sqstypes.MessageSystemAttributeNameSentTimestamp}}
 	if wait {
 		in.WaitTimeSeconds = longPoll
 	}
@@ -96,7 +97,8 @@ func (q *sqsQueue) Receive(ctx context.Context, wait bool) ([]received, error) {
 	for i, m := range out.Messages {
 		messages[i] = received{handle: awssdk.ToString(m.ReceiptHandle), body: awssdk.ToString(m.Body),
 			sent: time.Now()}
-		if ms, err := strconv.ParseInt(m.Attributes[string(sqstypes.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
+		if ms, err := strconv.ParseInt(m.Attributes[string(sqstypes.MessageSystemAttributeNameSentTimestamp)], 10,
+			64); err == nil {
 			messages[i].sent = time.UnixMilli(ms)
 		}
 	}

@@ -179,7 +179,8 @@ func (t *trail) days(ctx context.Context, within string) ([]string, error) {
 			continue
 		}
 		now := t.now().UTC()
-		for day := t.upTo.Add(-trailOverlap).UTC().Truncate(24 * time.Hour); !day.After(now); day = day.Add(24 * time.Hour) {
+		for day := t.upTo.Add(-trailOverlap).UTC().Truncate(24 * time.Hour); !day.After(now); day = day.Add(
+			24 * time.Hour) {
 			list = append(list, within+region+"/"+day.Format("2006/01/02/"))
 		}
 	}

@@ -85,7 +85,8 @@ func Of(table string, columns map[string]string) string {
 // partition is that of an ARN among the columns, or of the region. What has neither is a hosted
 // zone, whose name servers tell.
 func partition(columns map[string]string) string {
-	for _, name := range []string{"arn", "cluster_arn", "load_balancer_arn", "target_group_arn", "log_group_arn", "alarm_arn",
+	for _, name := range []string{"arn", "cluster_arn", "load_balancer_arn", "target_group_arn", "log_group_arn",
+		"alarm_arn",
 		"repository_arn", "subnet_arn"} {
 		if part, is := strings.CutPrefix(columns[name], "arn:"); is {
 			part, _, _ = strings.Cut(part, ":")

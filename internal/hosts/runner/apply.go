@@ -185,8 +185,9 @@ func (a *applier) expect(have *Entry) (*Entry, unix.Stat_t, error) {
 }
 
 func conflict(path string) error {
-	return &Failure{Conflict, fmt.Sprintf("%q is not what it was when it was last read: nothing is done to it before it "+
-		"has been read again", path)}
+	return &Failure{Conflict, fmt.Sprintf(
+		"%q is not what it was when it was last read: nothing is done to it before it "+
+			"has been read again", path)}
 }
 
 // difference returns in what a file is not as another says it is; what that does not say does not count.
@@ -417,8 +418,9 @@ func (a *applier) accepted(temporary string) error {
 		return nil
 	}
 	if a.root != "/" {
-		return &Failure{Refused, fmt.Sprintf("%q is below the root %s of a host of this machine, where no command is run: "+
-			"set validate of its host_scope to NULL", a.path, a.root)}
+		return &Failure{Refused, fmt.Sprintf(
+			"%q is below the root %s of a host of this machine, where no command is run: "+
+				"set validate of its host_scope to NULL", a.path, a.root)}
 	}
 	fields := strings.Fields(a.validate)
 	found := false
@@ -441,7 +443,8 @@ func (a *applier) accepted(temporary string) error {
 	command.Stdout, command.Stderr = said, said
 	if err := command.Run(); err != nil {
 		text := strings.ReplaceAll(strings.ToValidUTF8(said.text.String(), "\uFFFD"), file, a.path)
-		return &Failure{Invalid, fmt.Sprintf("%s does not accept the new content of %q (%v): %s", fields[0], a.path, err,
+		return &Failure{Invalid, fmt.Sprintf("%s does not accept the new content of %q (%v): %s", fields[0], a.path,
+			err,
 			strings.TrimSpace(text))}
 	}
 	return nil

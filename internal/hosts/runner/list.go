@@ -55,7 +55,8 @@ func (l *lister) walk(dir int, at string, pattern []string) error {
 			err = l.visit(dir, name, at, pattern, true)
 		case first == "**":
 			// It stands for no directory, or for this one and maybe others.
-			if !isWild(rest[0]) && rest[0] == name || isWild(rest[0]) && rest[0] != "**" && matchSegment(rest[0], name) {
+			if !isWild(rest[0]) && rest[0] == name || isWild(rest[0]) && rest[0] != "**" &&
+				matchSegment(rest[0], name) {
 				err = l.visit(dir, name, at, rest[1:], len(rest) == 1)
 			}
 			if err == nil {
@@ -75,7 +76,8 @@ func (l *lister) walk(dir int, at string, pattern []string) error {
 func (l *lister) visit(dir int, name, at string, rest []string, tell bool) error {
 	path := at + "/" + name
 	if l.count++; l.count > 4*maxFiles {
-		return &Failure{TooLarge, fmt.Sprintf("the patterns have more than %d files looked at: narrow them", 4*maxFiles)}
+		return &Failure{TooLarge, fmt.Sprintf("the patterns have more than %d files looked at: narrow them",
+			4*maxFiles)}
 	}
 	if tell && !l.seen[path] {
 		l.seen[path] = true

@@ -9,8 +9,9 @@ import (
 // CheckPath says what is wrong with a path: it has to be absolute, and spelt in the one shortest way.
 func CheckPath(name string) error {
 	if !strings.HasPrefix(name, "/") || name == "/" || path.Clean(name) != name || strings.Contains(name, "\x00") {
-		return &Failure{Refused, fmt.Sprintf("%q is no path of a file: it begins with / and has neither . nor .. nor // in "+
-			"it, and no / at its end", name)}
+		return &Failure{Refused, fmt.Sprintf(
+			"%q is no path of a file: it begins with / and has neither . nor .. nor // in "+
+				"it, and no / at its end", name)}
 	}
 	return nil
 }

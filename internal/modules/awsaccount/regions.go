@@ -42,9 +42,11 @@ func newRegions(c *aws.Clients) *declare.Resource {
 			declare.Text("opt_in_status", "OptInStatus",
 				"opt-in-not-required, or opted-in for regions that the account had to ask for.").Computed(),
 			declare.Bool("is_default", "",
-				"Whether rows that name no region are in this one. Setting it here unsets it elsewhere in the account.").Default("false").Local(),
+				"Whether rows that name no region are in this one. Setting it here unsets it elsewhere in the "+
+					"account.").Default("false").Local(),
 			declare.Bool("is_enabled", "",
-				"Whether the engine looks at the region. Where it does not, nothing is changed on either side.").Default("true").Local(),
+				"Whether the engine looks at the region. Where it does not, nothing is changed on either side.").
+				Default("true").Local(),
 		},
 
 		// DescribeRegions has no pages. Regions that are not opted in to are left out

@@ -43,11 +43,13 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 				In("ValidationMethod").CreateOnly().OptionalComputed().OneOf("DNS", "EMAIL", "HTTP"),
 			validationDomainsColumn(),
 			declare.Text("key_algorithm", "KeyAlgorithm",
-				"The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().OptionalComputed().As(algorithm),
+				"The algorithm of its key, such as RSA_2048 or EC_prime256v1; RSA_2048 if left out.").CreateOnly().
+				OptionalComputed().As(algorithm),
 			declare.Text("certificate_export", "Options.Export",
 				"Whether it can be exported with its key: ENABLED, which costs, or DISABLED, if left out.").
 				CreateOnly().OptionalComputed().OneOf("ENABLED", "DISABLED").Since(4),
-			declare.Text("certificate_transparency_logging_preference", "Options.CertificateTransparencyLoggingPreference",
+			declare.Text("certificate_transparency_logging_preference",
+				"Options.CertificateTransparencyLoggingPreference",
 				"Whether it is put into the public logs of certificates: ENABLED, if left out, or DISABLED.").
 				OptionalComputed().OneOf("ENABLED", "DISABLED").Since(4),
 			declare.Text("certificate_type", "Type", "AMAZON_ISSUED, PRIVATE or IMPORTED.").Computed(),
@@ -76,8 +78,8 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 		Checks: []string{"validation_domains IS NULL OR validation_method = 'EMAIL'"},
 		Published: declare.Published{Type: "AWS::CertificateManager::Certificate", Since: 4,
 			Columns: map[string]string{"DomainValidationOptions": "dns_records"},
-			Docs: map[string]string{"CertificateAuthorityArn": "The ARN of the private certificate authority that issues " +
-				"it; NULL: Amazon's public one does."},
+			Docs: map[string]string{"CertificateAuthorityArn": "The ARN of the private certificate authority that " +
+				"issues it; NULL: Amazon's public one does."},
 		},
 
 		// Left to itself, ListCertificates tells only of those with RSA keys of up to

@@ -39,7 +39,8 @@ func newAPI(c *aws.Clients) *declare.Resource {
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
 			declare.ID("api_id", "ApiId", "The API's id; NULL until it is created."),
-			declare.Text("name", "Name", "Its name, up to 128 characters, which other APIs can have, too.").Required().Length(1, 128),
+			declare.Text("name", "Name",
+				"Its name, up to 128 characters, which other APIs can have, too.").Required().Length(1, 128),
 			declare.Text("description", "Description", "What it is for, up to 1024 characters.").Length(1,
 				1024).Unset(empty),
 			declare.Text("protocol_type", "ProtocolType",
@@ -72,10 +73,11 @@ func newAPI(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::ApiGatewayV2::Api", Since: 2,
 			Along: []string{"CredentialsArn", "RouteKey", "Target"},
 			Docs: map[string]string{
-				"CredentialsArn": "The ARN of the role by which the integration that target makes calls an AWS service.",
-				"RouteKey":       "The route that target makes, such as GET /pets; $default if left out.",
-				"Target": "For HTTP: the URL, or the ARN of a Lambda function, that a first route, an integration and a " +
-					"stage are made for (quick create).",
+				"CredentialsArn": "The ARN of the role by which the integration that target makes calls an AWS " +
+					"service.",
+				"RouteKey": "The route that target makes, such as GET /pets; $default if left out.",
+				"Target": "For HTTP: the URL, or the ARN of a Lambda function, that a first route, an " +
+					"integration and a stage are made for (quick create).",
 			},
 			Without: map[string]string{"BasePath": imported, "Body": imported, "BodyS3Location": imported,
 				"FailOnWarnings": imported},

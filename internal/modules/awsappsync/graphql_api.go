@@ -39,7 +39,8 @@ func newGraphqlAPI(c *aws.Clients) *declare.Resource {
 			declare.ID("api_id", "ApiId", "The API's id; NULL until it is created."),
 			declare.Text("name", "Name", "Its name, which other APIs can have, too.").Required().Check("name <> ''"),
 			declare.Text("authentication_type", "AuthenticationType",
-				"How callers are known: by a key, as users or roles of AWS, or as the configuration of that type says.").
+				"How callers are known: by a key, as users or roles of AWS, or as the configuration of that "+
+					"type says.").
 				Required().OneOf(declare.Values(astypes.AuthenticationType("").Values())...),
 			declare.JSON("lambda_authorizer_config", "LambdaAuthorizerConfig",
 				`For AWS_LAMBDA: {"AuthorizerUri": "arn:aws:lambda:…", "AuthorizerResultTtlInSeconds": 300}.`).

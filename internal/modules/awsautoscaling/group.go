@@ -26,8 +26,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 		Name: "auto_scaling_group",
 		Doc: "Auto Scaling groups, which keep a number of instances running. Changes of what instances are made from " +
 			"are for those that are made later. " +
-			"A group with instances is not deleted: set min_size, max_size and desired_capacity to 0 and warm_pool to " +
-			"NULL first; the deletion waits until they are gone.",
+			"A group with instances is not deleted: set min_size, max_size and desired_capacity to 0 and " +
+			"warm_pool to NULL first; the deletion waits until they are gone.",
 		Service: declare.Service(autoscaling.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("auto_scaling_group_name", "AutoScalingGroupName",
@@ -35,7 +35,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Integer("min_size", "MinSize", "The least number of instances.").Required().Check("min_size >= 0"),
 			declare.Integer("max_size", "MaxSize", "The most instances.").Required().Check("max_size >= 0"),
 			declare.Integer("desired_capacity", "DesiredCapacity",
-				"How many instances there are to be. min_size if left out; scaling policies and schedules change it.").OptionalComputed().Check("desired_capacity >= 0"),
+				"How many instances there are to be. min_size if left out; scaling policies and schedules change it.").
+				OptionalComputed().Check("desired_capacity >= 0"),
 			declare.Text("desired_capacity_type", "DesiredCapacityType",
 				"What sizes count: units (instances), vcpu or memory-mib.").
 				Default("'units'").OneOf("memory-mib", "units", "vcpu").Usual(modules.Text("units")),
@@ -51,10 +52,12 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("launch_configuration_name", "LaunchConfigurationName",
 				"The launch configuration that instances are made from, which AWS advises against.").OptionalComputed(),
 			declare.Texts("subnets", "VPCZoneIdentifier",
-				"The ids of the subnets that instances are in, of one VPC. NULL: default subnets of availability_zones.").OptionalComputed().Unordered().EmptyIsNull().As(joined).
+				"The ids of the subnets that instances are in, of one VPC. NULL: default subnets of "+
+					"availability_zones.").OptionalComputed().Unordered().EmptyIsNull().As(joined).
 				Records("subnet", "subnet_id", 4),
 			declare.Texts("availability_zones", "AvailabilityZones",
-				"The availability zones that instances are in; those of subnets if left out.").OptionalComputed().Unordered().EmptyIsNull(),
+				"The availability zones that instances are in; those of subnets if left out.").OptionalComputed().
+				Unordered().EmptyIsNull(),
 			declare.Text("health_check_type", "HealthCheckType",
 				"By what instances are judged besides their own state, with commas between: EC2 (nothing else), EBS, "+
 					"ELB, VPC_LATTICE.").Default("'EC2'"),
@@ -75,7 +78,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Bool("capacity_rebalance", "CapacityRebalance",
 				"Whether Spot Instances are replaced before they are interrupted.").Default("false"),
 			declare.Texts("termination_policies", "TerminationPolicies",
-				"Which instances go first, in this order, such as OldestInstance. Default if left out.").OptionalComputed().EmptyIsNull(),
+				"Which instances go first, in this order, such as OldestInstance. Default if left out.").
+				OptionalComputed().EmptyIsNull(),
 			declare.JSON("instance_maintenance_policy", "InstanceMaintenancePolicy",
 				`How much of the capacity is in service while instances are replaced, in percent: {"MinHealthyPercentage": 90, "MaxHealthyPercentage": 120}.`).
 				Same(declare.Alike[astypes.InstanceMaintenancePolicy](nil)).Unset(
@@ -83,14 +87,16 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("placement_group", "PlacementGroup",
 				"The placement group that instances are in.").Unset(modules.Text("")),
 			declare.Text("service_linked_role_arn", "ServiceLinkedRoleARN",
-				"The ARN of the service-linked role by which the group acts; the account's usual one if left out.").OptionalComputed(),
+				"The ARN of the service-linked role by which the group acts; the account's usual one if left out.").
+				OptionalComputed(),
 			declare.Text("deletion_protection", "DeletionProtection",
 				"Whether the group can be deleted: none (it can), prevent-force-deletion (not with its instances), "+
 					"prevent-all-deletion.").
 				Default("'none'").OneOf(declare.Values(astypes.DeletionProtection("").Values())...).Usual(
 				modules.Text("none")),
 			declare.Texts("target_group_arns", "TargetGroupARNs",
-				"The ARNs of the target groups of load balancers that instances are registered with.").Unordered().EmptyIsNull().
+				"The ARNs of the target groups of load balancers that instances are registered with.").Unordered().
+				EmptyIsNull().
 				Records("target_group", "target_group_arn", 4),
 			declare.JSON("traffic_sources", "TrafficSources",
 				`The target groups of VPC Lattice that instances are registered with: [{"Identifier": "arn:…", "Type": "vpc-lattice"}]. `+
@@ -115,8 +121,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.DeleteTagsInput) error {
 					ofGroup(in.Tags, s.Have["auto_scaling_group_name"], nil)
 					return nil
-				}))).Doc("Tags: an object of texts. New instances get them, too, except those that tags_not_propagated " +
-				"names."),
+				}))).Doc("Tags: an object of texts. New instances get them, too, except those that " +
+				"tags_not_propagated names."),
 		},
 		Published: declare.Published{Type: "AWS::AutoScaling::AutoScalingGroup", Since: 3,
 			Columns: map[string]string{"AvailabilityZoneIds": "availability_zones", "Cooldown": "default_cooldown",
@@ -133,9 +139,12 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"AvailabilityZoneImpairmentPolicy": `What is done when an availability zone is impaired: {"ZonalShiftEnabled": true, "ImpairedZoneHealthCheckBehavior": "IgnoreUnhealthy"}.`,
 				"CapacityReservationSpecification": `Whether capacity reservations are used: {"CapacityReservationPreference": "capacity-reservations-only"}.`,
 				"Context":                          "Reserved by AWS.",
-				"InstanceId":                       "An instance that the group is made like: a launch configuration is made of it. It matters when the row is inserted, and never again.",
-				"LoadBalancerNames":                "The names of the Classic Load Balancers that instances are registered with.",
-				"SkipZonalShiftValidation":         "Whether a change is made although the load balancers do not fit availability_zone_impairment_policy.",
+				"InstanceId": "An instance that the group is made like: a launch configuration " +
+					"is made of it. It matters when the row is inserted, and never again.",
+				"LoadBalancerNames": "The names of the Classic Load Balancers that instances are " +
+					"registered with.",
+				"SkipZonalShiftValidation": "Whether a change is made although the load balancers do not fit " +
+					"availability_zone_impairment_policy.",
 			},
 		},
 		Checks: []string{"min_size <= max_size", "desired_capacity BETWEEN min_size AND max_size",
@@ -314,7 +323,10 @@ func setSources(ctx context.Context, s *declare.Step) error {
 func setMetrics(ctx context.Context, s *declare.Step) error {
 	have, want := s.Have["enabled_metrics"].Strings(), s.Want["enabled_metrics"].Strings()
 	without := func(list, others []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(metric string) bool { return slices.Contains(others, metric) })
+		return slices.DeleteFunc(slices.Clone(list), func(metric string) bool {
+			return slices.Contains(others,
+				metric)
+		})
 	}
 	client, name := declare.ClientOf[*autoscaling.Client](s), s.Have["auto_scaling_group_name"].Ptr()
 	if added := without(want, have); len(added) > 0 {

@@ -55,7 +55,8 @@ func newLaunchTemplate(c *aws.Clients) *declare.Resource {
 				"The ids of the security groups of instances, such as sg-0a1b2c3d.").Unordered().EmptyIsNull().
 				Records("security_group", "group_id", 4),
 			declare.Text("user_data", "UserData",
-				"What instances are given at their first start, such as a shell script, as text and up to 16 KB.").Check("octet_length(user_data) <= 16384"),
+				"What instances are given at their first start, such as a shell script, as text and up to 16 KB.").
+				Check("octet_length(user_data) <= 16384"),
 			declare.JSON("data", "Data", `All else, in the words of the API (RequestLaunchTemplateData): {"IamInstanceProfile": {"Name": "web"}, "MetadataOptions": {"HttpTokens": "required"}}. User data that is no text is here, too.`).
 				Check("jsonb_typeof(data) = 'object' AND NOT data ?| array['ImageId', 'InstanceType', 'KeyName', " +
 					"'SecurityGroupIds']").EmptyIsNull().

@@ -115,7 +115,10 @@ func setHooks(ctx context.Context, s *declare.Step) error {
 		return aws.IfExists(err)
 	}
 	in := func(list []astypes.LifecycleHookSpecification, hook astypes.LifecycleHookSpecification) int {
-		return slices.IndexFunc(list, func(h astypes.LifecycleHookSpecification) bool { return byHookName(h, hook) == 0 })
+		return slices.IndexFunc(list, func(h astypes.LifecycleHookSpecification) bool {
+			return byHookName(h,
+				hook) == 0
+		})
 	}
 	for _, w := range want {
 		put := &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: w.LifecycleHookName,

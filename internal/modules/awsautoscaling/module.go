@@ -16,7 +16,8 @@ func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name: "aws_autoscaling", Version: 5,
 		Doc:          "Launch templates, and the Auto Scaling groups of instances made from them.",
-		Dependencies: []string{"aws_elb", "aws_security_group", "aws_vpc"}, Resources: []modules.Resource{newLaunchTemplate(c), newGroup(c)},
+		Dependencies: []string{"aws_elb", "aws_security_group", "aws_vpc"},
+		Resources:    []modules.Resource{newLaunchTemplate(c), newGroup(c)},
 	}
 }
 

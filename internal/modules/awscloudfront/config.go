@@ -218,7 +218,8 @@ func secure(v *cftypes.ViewerCertificate) error {
 	own := v.ACMCertificateArn != nil || v.IAMCertificateId != nil
 	if !own && (v.SSLSupportMethod != "" || v.MinimumProtocolVersion != "") {
 		return &modules.Error{Class: modules.Invalid, Code: "InvalidViewerCertificate",
-			Message: "ssl_support_method and minimum_protocol_version need a certificate: set custom_ssl_certificate_id"}
+			Message: "ssl_support_method and minimum_protocol_version need a certificate: set " +
+				"custom_ssl_certificate_id"}
 	}
 	byCloudFront := !own
 	v.CloudFrontDefaultCertificate = &byCloudFront

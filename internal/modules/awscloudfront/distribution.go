@@ -74,8 +74,10 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 					`An origin that is no bucket has a CustomOriginConfig, such as {"OriginProtocolPolicy": "https-only"}; its OriginSslProtocols are TLSv1.2 if left out. Everybody who reads the row reads the CustomHeaders.`).
 				Required(), each(originate)).Same(sameOrigins),
 			declare.Ref("origin_access_control_id", "", "origin_access_control", "name",
-				"The origin access control that signs the requests to its buckets: to all origins that are buckets, but for "+
-					"those with an OriginAccessIdentity. NULL: they have none, or several, which origins names.").Since(5),
+				"The origin access control that signs the requests to its buckets: to all origins that are buckets, "+
+					"but for "+
+					"those with an OriginAccessIdentity. NULL: they have none, or several, which origins names.").Since(
+				5),
 			part(list("origin_groups", "OriginGroups",
 				`Origins that take over from each other: [{"Id": "both", "FailoverCriteria": {"StatusCodes": {"Items": [500]}}, "Members": {"Items": [{"OriginId": "one"}, {"OriginId": "two"}]}}].`).
 				EmptyIsNull().Unset(none), each(group)),

@@ -36,9 +36,11 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 				EmptyIsNull().Born(modules.Null).Since(3).Check("jsonb_typeof(data_protection_policy) = 'object'").
 				From(declare.Call((*cloudwatchlogs.Client).GetDataProtectionPolicy,
 					declare.From("LogGroupIdentifier", "log_group_name"), declare.None("ResourceNotFoundException"),
-					declare.Only(func(row modules.Row) bool { return row["data_protection_status"].String() == activated }))),
+					declare.Only(
+						func(row modules.Row) bool { return row["data_protection_status"].String() == activated }))),
 			declare.Text("data_protection_status", "DataProtectionStatus",
-				"Whether it has a data protection policy: ACTIVATED, DELETED, ARCHIVED or DISABLED; NULL if it never had.").
+				"Whether it has a data protection policy: ACTIVATED, DELETED, ARCHIVED or DISABLED; NULL if it "+
+					"never had.").
 				Computed().Since(3),
 			declare.ARN("log_group_arn", "Arn").As(declare.Trimmed("",
 				":*")).Doc("Its Amazon Resource Name (ARN), without the :* at the end that some policies need."),
@@ -47,8 +49,8 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 				From(declare.Call((*cloudwatchlogs.Client).ListTagsForResource)).Together("logs", "log_group_arn"),
 		},
 		Published: declare.Published{Type: "AWS::Logs::LogGroup", Since: 3, Fixed: []string{"LogGroupClass"},
-			Docs: map[string]string{"LogGroupClass": "STANDARD, if left out, INFREQUENT_ACCESS, which costs less and can " +
-				"do less, or DELIVERY."},
+			Docs: map[string]string{"LogGroupClass": "STANDARD, if left out, INFREQUENT_ACCESS, which costs less " +
+				"and can do less, or DELIVERY."},
 		},
 		DestroyBeforeCreate: true,
 
@@ -69,7 +71,8 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*cloudwatchlogs.Client).CreateLogGroup),
 		Updates: []declare.Update{
 			declare.Put("data_protection_policy", declare.Call((*cloudwatchlogs.Client).PutDataProtectionPolicy,
-				declare.From("LogGroupIdentifier", "log_group_name"), declare.From("PolicyDocument", "data_protection_policy")),
+				declare.From("LogGroupIdentifier", "log_group_name"), declare.From("PolicyDocument",
+					"data_protection_policy")),
 				declare.Call((*cloudwatchlogs.Client).DeleteDataProtectionPolicy,
 					declare.From("LogGroupIdentifier", "log_group_name"))),
 			declare.Put("retention_in_days", declare.Call((*cloudwatchlogs.Client).PutRetentionPolicy),

@@ -88,7 +88,8 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 				Check("evaluation_criteria ? 'PromQLCriteria'").Since(4),
 			declare.Integer("evaluation_interval", "EvaluationInterval",
 				"Every how many seconds such a query is evaluated: 10, 20, 30 or a multiple of 60.").Check(
-				"(evaluation_interval IN (10, 20, 30) OR evaluation_interval % 60 = 0 AND evaluation_interval > 0)").Since(4),
+				"(evaluation_interval IN (10, 20, 30) OR evaluation_interval % 60 = 0 AND evaluation_interval > 0)").
+				Since(4),
 			declare.JSON("evaluation_window", "EvaluationWindow",
 				`Has its periods begin with the hour, the day or the week of a time zone: {"WallClockWindow": {"Timezone": "America/New_York"}}. NULL: they slide.`).
 				As(window).Same(declare.Alike(inUTC)).Check("evaluation_window ? 'WallClockWindow'").Since(4),

@@ -37,7 +37,8 @@ func newProject(c *aws.Clients) *declare.Resource {
 					"others that AWS has.").
 				Required().OneOf(declare.Values(cbtypes.SourceType("").Values())...),
 			declare.Text("source_location", "Source.Location",
-				"Where it is exactly: the address of a repository, or bucket/path. NULL for CODEPIPELINE and NO_SOURCE."),
+				"Where it is exactly: the address of a repository, or bucket/path. NULL for CODEPIPELINE and "+
+					"NO_SOURCE."),
 			declare.Text("source_version", "SourceVersion",
 				"The branch, tag or commit. NULL: the newest of the default branch.").Unset(none),
 			declare.Text("build_spec", "Source.Buildspec",
@@ -66,7 +67,8 @@ func newProject(c *aws.Clients) *declare.Resource {
 				"How many minutes a build waits for its turn, from 5 to 480. Default 480.").Default("480").Between(5,
 				480),
 			declare.Role("service_role_name", "ServiceRole",
-				"The role as which builds run, which codebuild.amazonaws.com may assume. Needed to create a project.").OptionalComputed().WithARN(2),
+				"The role as which builds run, which codebuild.amazonaws.com may assume. Needed to create a project.").
+				OptionalComputed().WithARN(2),
 			declare.ARN("arn", "Arn"),
 			// see setTags
 			declare.TagsBy("Tags", declare.Call((*codebuild.Client).UpdateProject),

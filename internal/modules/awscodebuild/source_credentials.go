@@ -29,7 +29,8 @@ func newSourceCredentials(c *aws.Clients) *declare.Resource {
 				"What token is: a PERSONAL_ACCESS_TOKEN, the password of username (BASIC_AUTH), or the ARN of a "+
 					"connection (CODECONNECTIONS) or a secret (SECRETS_MANAGER).").
 				Required().CreateOnly().OneOf(declare.Values(cbtypes.AuthType("").Values())...),
-			declare.Text("token", "", "The credential. Needed to create or replace it. It is passed on and then NULL again.").In("Token").WriteOnly().Length(1, 10000),
+			declare.Text("token", "", "The credential. Needed to create or replace it. It is passed on and then "+
+				"NULL again.").In("Token").WriteOnly().Length(1, 10000),
 			declare.Text("username", "", "The user at Bitbucket that a password is of; passed on with token.").In(
 				"Username").WriteOnly().Length(1, 1000),
 			declare.Text("resource", "Resource",

@@ -41,7 +41,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 				"The names of the Auto Scaling groups that it consists of.").In(
 				"AutoScalingGroups").Unordered().EmptyIsNull(),
 			declare.Role("role_name", "ServiceRoleArn",
-				"The role as which CodeDeploy works, which codedeploy.amazonaws.com may assume. Needed to create a group.").OptionalComputed().WithARN(2),
+				"The role as which CodeDeploy works, which codedeploy.amazonaws.com may assume. Needed to create "+
+					"a group.").OptionalComputed().WithARN(2),
 			declare.Text("deployment_group_id", "DeploymentGroupId", "Its id; NULL until it is created.").Computed(),
 			tags(func(have modules.Row) string {
 				return "deploymentgroup:" + have["application_id"].String() + "/" + have["name"].String()

@@ -54,9 +54,11 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 				`At least two stages and their actions: [{"Name": "Source", "Actions": [{"Name": "Source", "ActionTypeId": {"Category": "Source", "Owner": "AWS", "Provider": "S3", "Version": "1"}, …}]}, …].`).
 				Same(declare.Alike(inOrder)),
 			declare.Role("service_role_name", "Pipeline.RoleArn",
-				"The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a pipeline.").OptionalComputed().WithARN(2),
+				"The role as which it works, which codepipeline.amazonaws.com may assume. Needed to create a "+
+					"pipeline.").OptionalComputed().WithARN(2),
 			declare.Text("pipeline_type", "Pipeline.PipelineType",
-				"V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").OptionalComputed().OneOf("V1", "V2"),
+				"V1 or V2, which are charged differently; AWS chooses by what is in the pipeline if left out.").
+				OptionalComputed().OneOf("V1", "V2"),
 			declare.Text("execution_mode", "Pipeline.ExecutionMode",
 				"What becomes of an execution when the next one comes: SUPERSEDED, the default, QUEUED or PARALLEL.").
 				Default("'SUPERSEDED'").OneOf("SUPERSEDED", "QUEUED", "PARALLEL").Usual(modules.Text("SUPERSEDED")),
@@ -78,7 +80,8 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 		Checks: []string{"num_nonnulls(artifact_store, artifact_stores) <= 1"},
 		Published: declare.Published{Type: "AWS::CodePipeline::Pipeline", Since: 3,
 			Columns: map[string]string{"RoleArn": "service_role_name"},
-			Without: map[string]string{"RestartExecutionOnUpdate": declare.Deed + ": CloudFormation starts the pipeline again"}},
+			Without: map[string]string{"RestartExecutionOnUpdate": declare.Deed +
+				": CloudFormation starts the pipeline again"}},
 		EventMappings: modules.EventMappings("codepipeline.amazonaws.com",
 			modules.Request("pipelineName", "EnableStageTransition", "DisableStageTransition")),
 		DestroyBeforeCreate: true,

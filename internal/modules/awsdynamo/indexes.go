@@ -115,7 +115,8 @@ func definitions(kinds map[string]string, keys []string, all bool) ([]dbtypes.At
 	for _, name := range keys {
 		kind, told := kinds[name]
 		if !told {
-			return nil, invalid("attribute_definitions", fmt.Errorf("an index has the key %s, whose type is missing", name))
+			return nil, invalid("attribute_definitions", fmt.Errorf("an index has the key %s, whose type is missing",
+				name))
 		}
 		list = append(list, dbtypes.AttributeDefinition{AttributeName: &name,
 			AttributeType: dbtypes.ScalarAttributeType(kind)})
@@ -258,8 +259,9 @@ func setIndexes(ctx context.Context, s *declare.Step) error {
 	}
 	for _, name := range keysOf(nil, nil, local) {
 		if before[name] != kinds[name] {
-			return invalid("attribute_definitions", fmt.Errorf("%s is of a local secondary index, which cannot be changed",
-				name))
+			return invalid("attribute_definitions",
+				fmt.Errorf("%s is of a local secondary index, which cannot be changed",
+					name))
 		}
 	}
 	in := &dynamodb.UpdateTableInput{TableName: s.Have["table_name"].Ptr()}

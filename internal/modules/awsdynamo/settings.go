@@ -203,10 +203,12 @@ var streaming = declare.Codec{Decode: func(member any) (modules.Value, error) {
 func setStreaming(ctx context.Context, s *declare.Step) error {
 	client, table := declare.ClientOf[*dynamodb.Client](s), s.Have["table_name"].Ptr()
 	var have, want stream
-	if err := aws.ParseDocument("kinesis_stream_specification", s.Have["kinesis_stream_specification"], &have); err != nil {
+	if err := aws.ParseDocument("kinesis_stream_specification", s.Have["kinesis_stream_specification"],
+		&have); err != nil {
 		return err
 	}
-	if err := aws.ParseDocument("kinesis_stream_specification", s.Want["kinesis_stream_specification"], &want); err != nil {
+	if err := aws.ParseDocument("kinesis_stream_specification", s.Want["kinesis_stream_specification"],
+		&want); err != nil {
 		return err
 	}
 	precise(&want)
@@ -247,7 +249,8 @@ var source = declare.Codec{Encode: func(v modules.Value) (any, error) {
 // importInto fills in what the table is that an import makes. What ImportTable does not take, updates set afterwards.
 func importInto(ctx context.Context, s *declare.Step, in *dynamodb.ImportTableInput) error {
 	var from importSource
-	if err := aws.ParseDocument("import_source_specification", s.Want["import_source_specification"], &from); err != nil {
+	if err := aws.ParseDocument("import_source_specification", s.Want["import_source_specification"],
+		&from); err != nil {
 		return err
 	}
 	in.InputFormat, in.InputCompressionType, in.InputFormatOptions = from.InputFormat, from.InputCompressionType,

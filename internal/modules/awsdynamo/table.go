@@ -74,7 +74,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 				In("TableClass").Default("'STANDARD'").OneOf("STANDARD",
 				"STANDARD_INFREQUENT_ACCESS").Usual(modules.Text("STANDARD")),
 			declare.Text("stream_view_type", "StreamSpecification.StreamViewType",
-				"What its stream tells of a changed item. NULL: it has none. Of one that exists it changes by way of NULL.").
+				"What its stream tells of a changed item. NULL: it has none. Of one that exists it changes by way "+
+					"of NULL.").
 				OneOf("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"),
 			declare.Text("time_to_live_attribute", "TimeToLiveDescription",
 				"The attribute with the time after which an item is deleted. NULL: none is. Changes take up to an "+
@@ -92,7 +93,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 				Check(`sse_specification @> '{"Enabled": true}'`).
 				Check(`coalesce(sse_specification ->> 'KMSMasterKeyId', '') !~ '(^|:)alias/'`).Since(2),
 			declare.Text("contributor_insights_mode", "ContributorInsightsMode",
-				"Which keys CloudWatch Contributor Insights counts: ACCESSED_AND_THROTTLED_KEYS or THROTTLED_KEYS. NULL: none.").
+				"Which keys CloudWatch Contributor Insights counts: ACCESSED_AND_THROTTLED_KEYS or THROTTLED_KEYS. "+
+					"NULL: none.").
 				OneOf(declare.Values(dbtypes.ContributorInsightsMode("").Values())...).Since(2).
 				Born(modules.Null).
 				From(declare.Call((*dynamodb.Client).DescribeContributorInsights, made, declare.IfAllowed(),
@@ -107,7 +109,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 				`What is in S3 and a new table begins with: {"S3BucketSource": {"S3Bucket": "b"}, "InputFormat": "CSV"}, and more as ImportTable takes it. It matters when the table is created.`).
 				In("S3BucketSource").As(source).Along().
 				Check(`import_source_specification ?& ARRAY['S3BucketSource', 'InputFormat']`).Since(2),
-			declare.Policy("Policy", "Who may use it, besides what the policies of users and roles say: a resource-based "+
+			declare.Policy("Policy", "Who may use it, besides what the policies of users and roles say: a "+
+				"resource-based "+
 				"policy. NULL: it has none.").In("Policy", "ResourcePolicy").Since(2).
 				From(declare.Call((*dynamodb.Client).GetResourcePolicy, made, declare.None("PolicyNotFoundException"),
 					declare.IfAllowed(), declare.Rarely())),
@@ -128,7 +131,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::DynamoDB::Table", Since: 2, Columns: map[string]string{
 			"BillingMode": "throughput", "ContributorInsightsSpecification": "contributor_insights_mode",
 			"KeySchema": "primary_key", "PointInTimeRecoverySpecification": "point_in_time_recovery_days",
-			"ProvisionedThroughput": "throughput", "ResourcePolicy": "policy", "StreamSpecification": "stream_view_type",
+			"ProvisionedThroughput": "throughput", "ResourcePolicy": "policy",
+			"StreamSpecification":     "stream_view_type",
 			"TimeToLiveSpecification": "time_to_live_attribute",
 		}},
 		DestroyBeforeCreate: true,
@@ -146,7 +150,8 @@ func newTable(c *aws.Clients) *declare.Resource {
 		Row:    complete,
 		Create: declare.Call((*dynamodb.Client).CreateTable, declare.Edit(create), declare.Failed(createError)),
 		CreateFrom: []declare.Origin{{Column: "import_source_specification",
-			Create: declare.Call((*dynamodb.Client).ImportTable, declare.Edit(importInto), declare.Failed(createError))}},
+			Create: declare.Call((*dynamodb.Client).ImportTable, declare.Edit(importInto),
+				declare.Failed(createError))}},
 		Updates: []declare.Update{
 			// Tags can be changed besides: they go first. The time to live goes last: for
 			// the hour in which it is refused it holds up nothing else.

@@ -46,7 +46,8 @@ func newMapping(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::EC2::VolumeAttachment", Since: 5,
 			Read: map[string]string{"EbsCardIndex": "Ebs.EbsCardIndex"},
-			Docs: map[string]string{"EbsCardIndex": "Which of the instance's EBS cards it is attached to; the first, 0, if left out."},
+			Docs: map[string]string{"EbsCardIndex": "Which of the instance's EBS cards it is attached to; the first, " +
+				"0, if left out."},
 		},
 		// A device has one volume, and a volume is attached to one instance.
 		DestroyBeforeCreate: true,

@@ -25,20 +25,21 @@ const mostInFilter = 200
 // newAddressAssociation declares the table elastic_ip_association. An address has one association at most, whose id
 // changes with what it is associated with: it is the address that tells which one it is.
 //
-// Services associate addresses, too: a NAT gateway and a network load balancer have those that they were made with. Such
-// an association is the service's, goes with it, and is none of this table's: nobody here can end it.
+// Services associate addresses, too: a NAT gateway and a network load balancer have those that they were made with.
+// Such an association is the service's, goes with it, and is none of this table's: nobody here can end it.
 func newAddressAssociation(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.Address]{
 		Name: "elastic_ip_association",
-		Doc: "Which instance, or network interface, has which Elastic IP address. The address of a NAT gateway or of a " +
-			"load balancer is not listed: it is theirs. An instance has one address for each of its private ones: AWS " +
-			"takes another that it has away from it.",
+		Doc: "Which instance, or network interface, has which Elastic IP address. The address of a NAT gateway " +
+			"or of a load balancer is not listed: it is theirs. An instance has one address for each of its private " +
+			"ones: AWS takes another that it has away from it.",
 		Service: declare.Service(ec2.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Ref("elastic_ip_id", "AllocationId", "elastic_ip", "allocation_id", "The Elastic IP address.").
 				Required().Identity().CreateOnly().Part(modules.PartFirst, ""),
 			declare.Ref("instance_id", "InstanceId", "instance", "instance_id",
-				"The instance that has it, which must have one network interface. NULL where network_interface_id says "+
+				"The instance that has it, which must have one network interface. NULL where "+
+					"network_interface_id says "+
 					"it, and of an interface that no instance has.").
 				OptionalComputed().Part(modules.PartFirst, ""),
 			declare.Text("network_interface_id", "NetworkInterfaceId",
@@ -85,9 +86,9 @@ func newAddressAssociation(c *aws.Clients) *declare.Resource {
 	})
 }
 
-// oneOfBoth names the interface alone where a record has both: the call takes one of them (page AssociateAddress). Where
-// the instance no longer has that interface, because it is another one that has taken the place of the first, it names
-// the instance, and leaves the private address to AWS.
+// oneOfBoth names the interface alone where a record has both: the call takes one of them (page AssociateAddress).
+// Where the instance no longer has that interface, because it is another one that has taken the place of the first, it
+// names the instance, and leaves the private address to AWS.
 func oneOfBoth(ctx context.Context, s *declare.Step, in *ec2.AssociateAddressInput) error {
 	if in.NetworkInterfaceId == nil || in.InstanceId == nil {
 		return nil

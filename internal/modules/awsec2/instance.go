@@ -44,7 +44,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		Name: "instance",
 		Doc: "Instances: virtual machines. Deleting a row terminates the instance, and deletes the volumes that go " +
 			"with it. " +
-			"An instance that is changed in " + strings.Join(whileStopped, ", ") + " is stopped and started again if it runs.",
+			"An instance that is changed in " + strings.Join(whileStopped, ", ") +
+			" is stopped and started again if it runs.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
 		Columns: []declare.Column{
@@ -52,7 +53,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"The instance's id, such as i-0a1b2c3d; NULL until it is created.").In("InstanceId", "InstanceIds[0]"),
 			declare.Text("ami", "ImageId",
 				"The image it starts from, such as ami-0a1b2c3d, or resolve:ssm: and the name of a Systems Manager "+
-					"parameter that holds one, which is read when the instance is created and not followed afterwards.").
+					"parameter that holds one, which is read when the instance is created and not followed "+
+					"afterwards.").
 				Required().CreateOnly().Same(sameImage),
 			declare.Text("instance_type", "InstanceType", "What it runs on, such as t3.micro.").Required(),
 			declare.Text("key_pair_name", "KeyName",
@@ -96,7 +98,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"Whether that service tells the instance's tags: enabled or disabled.").
 				OneOf("disabled", "enabled"), "InstanceMetadataTags"),
 			declare.Text("cpu_credits", "",
-				"Whether a burstable instance may use more than the credits that it has: standard or unlimited; as its "+
+				"Whether a burstable instance may use more than the credits that it has: standard or unlimited; "+
+					"as its "+
 					"type has it if left out. NULL of other types.").
 				In("CreditSpecification.CpuCredits").OptionalComputed().OneOf("standard", "unlimited").Since(5),
 			attribute(declare.Bool("disable_api_termination", "DisableApiTermination.Value",
@@ -120,10 +123,12 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			// "AMI billing information fields" of the EC2 User Guide: what it is billed as, by the name that the price
 			// list has for it in operation.
 			declare.Text("usage_operation", "UsageOperation",
-				"What it is billed as, by what its image says of operating system and licence, such as RunInstances (Linux) or "+
+				"What it is billed as, by what its image says of operating system and licence, such as RunInstances "+
+					"(Linux) or "+
 					"RunInstances:0002 (Windows).").Computed().Since(8),
 			declare.Text("instance_lifecycle", "InstanceLifecycle",
-				"How it was bought: spot, scheduled, capacity-block or interruptible-capacity-reservation; NULL: on demand.").
+				"How it was bought: spot, scheduled, capacity-block or interruptible-capacity-reservation; NULL: on "+
+					"demand.").
 				Computed().Since(8),
 			declare.Of(modules.TypeInet, "private_ip_address", "PrivateIpAddress",
 				"Its private IPv4 address.").Computed(),
@@ -144,23 +149,29 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"PlacementGroupName":    "Placement.GroupName",
 				"Tenancy":               "Placement.Tenancy",
 			},
-			Along: []string{"AdditionalInfo", "Ipv6AddressCount", "Ipv6Addresses", "LaunchTemplate", "NetworkInterfaces"},
+			Along: []string{"AdditionalInfo", "Ipv6AddressCount", "Ipv6Addresses", "LaunchTemplate",
+				"NetworkInterfaces"},
 			Filled: map[string][]string{
-				"CpuOptions":            {"AmdSevSnp", "CoreCount", "NestedVirtualization", "ThreadsPerCore"},
-				"PrivateDnsNameOptions": {"EnableResourceNameDnsAAAARecord", "EnableResourceNameDnsARecord", "HostnameType"},
+				"CpuOptions": {"AmdSevSnp", "CoreCount", "NestedVirtualization", "ThreadsPerCore"},
+				"PrivateDnsNameOptions": {"EnableResourceNameDnsAAAARecord", "EnableResourceNameDnsARecord",
+					"HostnameType"},
 			},
 			Docs: map[string]string{
-				"AdditionalInfo":        "Reserved by AWS. It matters when the instance is created, and never again.",
-				"CpuOptions":            `Its cores and the threads of each: {"CoreCount": 2, "ThreadsPerCore": 1}; as its type has them if left out.`,
-				"EbsOptimized":          "Whether it has bandwidth of its own for volumes, where its type leaves that open.",
-				"EnclaveOptions":        `Whether it can have Nitro Enclaves: {"Enabled": true}; not if left out.`,
-				"Ipv6AddressCount":      "How many IPv6 addresses of its subnet it begins with. It matters when the instance is created.",
-				"Ipv6Addresses":         `The IPv6 addresses that it begins with: [{"Ipv6Address": "2001:db8::1"}]. They matter when the instance is created.`,
-				"LaunchTemplate":        `A launch template that says what the row does not: {"LaunchTemplateName": "web", "Version": "$Default"}. It matters when the instance is created.`,
-				"NetworkInterfaces":     "Its network interfaces, as RunInstances takes them, in the place of subnet_id. They matter when the instance is created.",
+				"AdditionalInfo": "Reserved by AWS. It matters when the instance is created, and never again.",
+				"CpuOptions":     `Its cores and the threads of each: {"CoreCount": 2, "ThreadsPerCore": 1}; as its type has them if left out.`,
+				"EbsOptimized": "Whether it has bandwidth of its own for volumes, where its type leaves " +
+					"that open.",
+				"EnclaveOptions": `Whether it can have Nitro Enclaves: {"Enabled": true}; not if left out.`,
+				"Ipv6AddressCount": "How many IPv6 addresses of its subnet it begins with. It matters when the " +
+					"instance is created.",
+				"Ipv6Addresses":  `The IPv6 addresses that it begins with: [{"Ipv6Address": "2001:db8::1"}]. They matter when the instance is created.`,
+				"LaunchTemplate": `A launch template that says what the row does not: {"LaunchTemplateName": "web", "Version": "$Default"}. It matters when the instance is created.`,
+				"NetworkInterfaces": "Its network interfaces, as RunInstances takes them, in the place of " +
+					"subnet_id. They matter when the instance is created.",
 				"PlacementGroupName":    "The placement group that it is in.",
 				"PrivateDnsNameOptions": `What its private name is made of: {"HostnameType": "resource-name", "EnableResourceNameDnsARecord": true}; as its subnet says if left out.`,
-				"Tenancy":               "Whether it shares its host: default, dedicated or host; as its VPC says if left out.",
+				"Tenancy": "Whether it shares its host: default, dedicated or host; as its VPC says if " +
+					"left out.",
 			},
 			Without: map[string]string{
 				"ElasticGpuSpecifications": declare.Deprecated, "ElasticInferenceAccelerators": declare.Deprecated,
@@ -189,7 +200,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Modify(declare.Call((*ec2.Client).ModifyInstanceAttribute,
 				declare.Failed(func(ctx context.Context, s *declare.Step, err error) error {
 					return ofPrimary(ctx, declare.ClientOf[*ec2.Client](s), err, s.Have["instance_id"].Ptr(),
-						&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{Value: awssdk.Bool(s.Want["source_dest_check"].Bool())}})
+						&ec2.ModifyNetworkInterfaceAttributeInput{SourceDestCheck: &ec2types.AttributeBooleanValue{
+							Value: awssdk.Bool(s.Want["source_dest_check"].Bool())}})
 				})), "source_dest_check"),
 			declare.ModifyEach(declare.Call((*ec2.Client).ModifyInstanceAttribute), "disable_api_termination",
 				"instance_initiated_shutdown_behavior"),

@@ -41,21 +41,25 @@ func newVolume(c *aws.Clients) *declare.Resource {
 			declare.Integer("size", "Size",
 				"How many GiB it holds. Can only grow. Default 8.").Default("8").Check("size > 0"),
 			declare.Integer("iops", "Iops",
-				"How many operations a second it does; of a gp3 volume 3000 if left out, of a gp2 volume for AWS to say.").OptionalComputed().Check("iops > 0"),
+				"How many operations a second it does; of a gp3 volume 3000 if left out, of a gp2 volume for AWS "+
+					"to say.").OptionalComputed().Check("iops > 0"),
 			declare.Integer("throughput", "Throughput",
 				"How many MiB a second a gp3 volume moves; 125 if left out.").OptionalComputed().Check(
 				"throughput > 0"),
 			declare.Text("snapshot_id", "SnapshotId",
 				"The snapshot it was made from; empty at first if left out.").CreateOnly().OptionalComputed(),
 			declare.Text("source_volume_id", "SourceVolumeId",
-				"The id of the volume that it is made as a copy of, in the same availability zone, and at least as large; "+
+				"The id of the volume that it is made as a copy of, in the same availability zone, and at least as "+
+					"large; "+
 					"NULL if it is none.").CreateOnly().Since(6),
 			declare.Bool("auto_enable_io", "AutoEnableIO.Value",
-				"Whether it is read and written on, at once, after AWS has found that its data may be inconsistent; not "+
+				"Whether it is read and written on, at once, after AWS has found that its data may be "+
+					"inconsistent; not "+
 					"if left out.").
 				OptionalComputed().Born(modules.Bool(false)).Since(6).
 				From(declare.Call((*ec2.Client).DescribeVolumeAttribute, declare.IfAllowed(), declare.Rarely(),
-					declare.With(&ec2.DescribeVolumeAttributeInput{Attribute: ec2types.VolumeAttributeNameAutoEnableIO}))),
+					declare.With(
+						&ec2.DescribeVolumeAttributeInput{Attribute: ec2types.VolumeAttributeNameAutoEnableIO}))),
 			declare.Bool("encrypted", "Encrypted",
 				"Whether it is encrypted; as the region's setting is if left out.").CreateOnly().OptionalComputed(),
 			declare.KMSKey("kms_key_id", "KmsKeyId",
@@ -76,8 +80,9 @@ func newVolume(c *aws.Clients) *declare.Resource {
 			Columns: map[string]string{"AvailabilityZoneId": "availability_zone"},
 			Fixed:   []string{"OutpostArn", "VolumeInitializationRate"},
 			Docs: map[string]string{
-				"OutpostArn":               "The ARN of the Outpost that it is on.",
-				"VolumeInitializationRate": "How many MiB a second are fetched from its snapshot, from 100 to 300; as they are needed if left out.",
+				"OutpostArn": "The ARN of the Outpost that it is on.",
+				"VolumeInitializationRate": "How many MiB a second are fetched from its snapshot, from 100 to 300; " +
+					"as they are needed if left out.",
 			},
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
@@ -120,8 +125,9 @@ func copyOf(ctx context.Context, s *declare.Step, in *ec2.CopyVolumesInput) erro
 	}
 	for _, source := range out.Volumes {
 		if zone := awssdk.ToString(source.AvailabilityZone); zone != s.Want["availability_zone"].String() {
-			return &modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue", Message: "availability_zone: " +
-				"a copy is in the availability zone of its source, " + zone}
+			return &modules.Error{Class: modules.Invalid, Code: "InvalidParameterValue",
+				Message: "availability_zone: " +
+					"a copy is in the availability zone of its source, " + zone}
 		}
 	}
 	return nil

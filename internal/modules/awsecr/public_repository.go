@@ -78,7 +78,8 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 		Optional:   true,
 		Columns: []declare.Column{
 			declare.Name("repository_name", "RepositoryName",
-				"The repository's name, such as team/app: lowercase letters, digits, and single separators between them.").
+				"The repository's name, such as team/app: lowercase letters, digits, and single separators "+
+					"between them.").
 				Check(`length(repository_name) BETWEEN 2 AND 205 AND repository_name ~ '^([a-z0-9]+([._-][a-z0-9]+)*/)*[a-z0-9]+([._-][a-z0-9]+)*$'`),
 			text("description", "Description", 1024, "What it holds, in short; shown in the gallery's search, too."),
 			text("about_text", "AboutText", 25600, "What it holds, at length, in Markdown."),
@@ -87,7 +88,8 @@ func newPublicRepository(c *aws.Clients) *declare.Resource {
 				"What its images run on. The gallery knows ARM, ARM 64, x86 and x86-64."),
 			list("operating_systems", "OperatingSystems",
 				"The operating systems that its images are for. The gallery knows Linux and Windows."),
-			declare.Policy("PolicyText", "Who besides the account may do what with it: a policy document. NULL: nobody.").
+			declare.Policy("PolicyText",
+				"Who besides the account may do what with it: a policy document. NULL: nobody.").
 				Born(modules.Null).Since(2).
 				From(declare.Call((*ecrpublic.Client).GetRepositoryPolicy, declare.IfAllowed(), declare.Rarely(),
 					declare.None("RepositoryPolicyNotFoundException"))),

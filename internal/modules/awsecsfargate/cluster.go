@@ -43,7 +43,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			Sets:    []string{"CapacityProviders", "DefaultCapacityProviderStrategy"},
 			Filled:  map[string][]string{"Configuration": {"Logging"}},
 			Docs: map[string]string{
-				"CapacityProviders":               "The capacity providers that its services and tasks can use, such as {FARGATE,FARGATE_SPOT}.",
+				"CapacityProviders": "The capacity providers that its services and tasks can use, such " +
+					"as {FARGATE,FARGATE_SPOT}.",
 				"Configuration":                   `How commands are run in containers, and what Fargate's storage is encrypted with: {"ExecuteCommandConfiguration": {"Logging": "DEFAULT"}}.`,
 				"DefaultCapacityProviderStrategy": `How tasks are spread over them if nothing else is said: [{"CapacityProvider": "FARGATE", "Weight": 1}].`,
 			},

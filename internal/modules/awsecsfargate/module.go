@@ -25,9 +25,10 @@ const inactive = "INACTIVE"
 func Module(c *aws.Clients) *modules.Module {
 	groups := newSecurityGroups(c)
 	return &modules.Module{
-		Name:         "aws_ecs_fargate",
-		Version:      7,
-		Doc:          "Clusters, task definitions and services of the Elastic Container Service (ECS), and what scales services.",
+		Name:    "aws_ecs_fargate",
+		Version: 7,
+		Doc: "Clusters, task definitions and services of the Elastic Container Service (ECS), and what " +
+			"scales services.",
 		Dependencies: []string{"aws_elb", "aws_iam"},
 		Resources: []modules.Resource{newCluster(c), newTaskDefinition(c), newService(c, groups), groups,
 			newScalingTarget(c), newScalingPolicy(c)},

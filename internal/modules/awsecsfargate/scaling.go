@@ -53,7 +53,8 @@ func newScalingTarget(c *aws.Clients) *declare.Resource {
 			suspended("dynamic_scaling_out_suspended", "DynamicScalingOutSuspended", "adding tasks by a policy"),
 			suspended("scheduled_scaling_suspended", "ScheduledScalingSuspended", "scaling by a schedule"),
 			declare.Text("resource_id", "ResourceId",
-				"How Application Auto Scaling calls the service: service/, its cluster's name, / and its own.").Computed(),
+				"How Application Auto Scaling calls the service: service/, its cluster's name, / and its own.").
+				Computed(),
 			declare.Text("role_arn", "RoleARN", "The ARN of the service-linked role by which it is scaled.").Computed(),
 			declare.ARN("arn", "ScalableTargetARN"),
 			declare.Time("creation_time", "CreationTime", "When it was registered."),
@@ -155,7 +156,8 @@ func listScalingPolicies(ctx context.Context, s *declare.Step, page func([]scali
 	}
 	return declare.Walk(ctx, s, declare.Pages(applicationautoscaling.NewDescribeScalingPoliciesPaginator,
 		"ScalingPolicies", declare.With(&applicationautoscaling.DescribeScalingPoliciesInput{
-			ServiceNamespace: ofServices, ScalableDimension: desiredCount, MaxResults: awssdk.Int32(maxPolicies)})), page)
+			ServiceNamespace: ofServices, ScalableDimension: desiredCount, MaxResults: awssdk.Int32(maxPolicies)})),
+		page)
 }
 
 // resourceOf returns how Application Auto Scaling calls a service (page RegisterScalableTarget).

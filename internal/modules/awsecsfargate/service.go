@@ -58,7 +58,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"The target group that its tasks are registered in, which a listener has to use before the service "+
 					"can be created. NULL: there is none, or load_balancers says which.").Lasts(),
 			declare.Text("container_name", "",
-				"Which container of a task is registered in the target group, by its name in the task definition.").Length(1, 255),
+				"Which container of a task is registered in the target group, by its name in the task definition.").
+				Length(1, 255),
 			declare.Integer("container_port", "", "Which port of that container.").Between(0, 65535),
 			declare.JSON("load_balancers", "",
 				`What target_group_id cannot say, as in the API: several target groups, a Classic Load Balancer, or a deployment's other target group. `+
@@ -69,7 +70,8 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				In("Role").CreateOnly().OptionalComputed().Same(declare.SameKey).As(ownRole).Since(5),
 			declare.ARN("arn", "ServiceArn"),
 			declare.Text("resource_id", "",
-				"How Application Auto Scaling calls it: service/, its cluster's name, / and its own.").Computed().Since(7),
+				"How Application Auto Scaling calls it: service/, its cluster's name, / and its own.").Computed().Since(
+				7),
 			declare.Text("status", "Status", "ACTIVE, or DRAINING while its last tasks stop.").Computed(),
 			declare.Integer("running_count", "RunningCount", "How many of its tasks are running.").Computed(),
 			declare.Tags("Tags", (*ecs.Client).TagResource, (*ecs.Client).UntagResource),
@@ -83,26 +85,33 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			},
 			Columns: map[string]string{"NetworkConfiguration": "subnets"},
 			Along:   []string{"ForceNewDeployment", "Monitoring"},
-			Sets:    []string{"CapacityProviderStrategy", "PlacementConstraints", "ServiceRegistries", "VpcLatticeConfigurations"},
+			Sets: []string{"CapacityProviderStrategy", "PlacementConstraints", "ServiceRegistries",
+				"VpcLatticeConfigurations"},
 			Filled: map[string][]string{
 				"DeploymentConfiguration": {"Alarms", "BakeTimeInMinutes", "DeploymentCircuitBreaker", "MaximumPercent",
 					"MinimumHealthyPercent", "Strategy"},
 				"VolumeConfigurations": {"Encrypted", "FilesystemType", "Iops", "Throughput", "VolumeType"},
 			},
 			Docs: map[string]string{
-				"AvailabilityZoneRebalancing":   "Whether tasks are moved so that each availability zone has as many: ENABLED or DISABLED.",
-				"CapacityProviderStrategy":      `How tasks are spread over capacity providers, such as [{"CapacityProvider": "FARGATE_SPOT", "Weight": 1}]; launch_type is NULL then. AWS takes a change only with force_new_deployment.`,
-				"DeploymentConfiguration":       `How another revision is rolled out, such as {"MaximumPercent": 200, "MinimumHealthyPercent": 100, "DeploymentCircuitBreaker": {"Enable": true, "Rollback": true}}. Members that are left out are as AWS has them.`,
-				"DeploymentController":          `Who rolls it out: {"Type": "ECS"} (if left out), CODE_DEPLOY or EXTERNAL.`,
-				"EnableECSManagedTags":          "Whether tasks get tags with their cluster and service; they do not if left out.",
-				"EnableExecuteCommand":          "Whether commands can be run in its containers; not if left out.",
-				"ForceNewDeployment":            "Whether each change of the service starts its tasks anew, also one that would not.",
-				"HealthCheckGracePeriodSeconds": "How many seconds after its start a task is not stopped for failing health checks.",
-				"Monitoring":                    "How it is monitored, as the API has it: sent with what changes of the service, and told by no listing.",
-				"PlatformVersion":               "The version of Fargate; LATEST if left out.",
-				"PropagateTags":                 "What tasks get their tags from: TASK_DEFINITION, SERVICE or NONE.",
-				"SchedulingStrategy":            "REPLICA, if left out: desired_count tasks; or DAEMON: one on each instance of the cluster.",
-				"ServiceConnectConfiguration":   `How its tasks are found by other services, and find them: {"Enabled": true, "Namespace": "arn:…", "Services": […]}.`,
+				"AvailabilityZoneRebalancing": "Whether tasks are moved so that each availability zone has as " +
+					"many: ENABLED or DISABLED.",
+				"CapacityProviderStrategy": `How tasks are spread over capacity providers, such as [{"CapacityProvider": "FARGATE_SPOT", "Weight": 1}]; launch_type is NULL then. AWS takes a change only with force_new_deployment.`,
+				"DeploymentConfiguration":  `How another revision is rolled out, such as {"MaximumPercent": 200, "MinimumHealthyPercent": 100, "DeploymentCircuitBreaker": {"Enable": true, "Rollback": true}}. Members that are left out are as AWS has them.`,
+				"DeploymentController":     `Who rolls it out: {"Type": "ECS"} (if left out), CODE_DEPLOY or EXTERNAL.`,
+				"EnableECSManagedTags": "Whether tasks get tags with their cluster and service; they do not " +
+					"if left out.",
+				"EnableExecuteCommand": "Whether commands can be run in its containers; not if left out.",
+				"ForceNewDeployment": "Whether each change of the service starts its tasks anew, also one " +
+					"that would not.",
+				"HealthCheckGracePeriodSeconds": "How many seconds after its start a task is not stopped for failing " +
+					"health checks.",
+				"Monitoring": "How it is monitored, as the API has it: sent with what changes of " +
+					"the service, and told by no listing.",
+				"PlatformVersion": "The version of Fargate; LATEST if left out.",
+				"PropagateTags":   "What tasks get their tags from: TASK_DEFINITION, SERVICE or NONE.",
+				"SchedulingStrategy": "REPLICA, if left out: desired_count tasks; or DAEMON: one on each " +
+					"instance of the cluster.",
+				"ServiceConnectConfiguration": `How its tasks are found by other services, and find them: {"Enabled": true, "Namespace": "arn:…", "Services": […]}.`,
 			},
 		},
 		Checks: []string{
@@ -166,12 +175,13 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			"deployment_controller", "enable_ecs_managed_tags", "enable_execute_command",
 			"health_check_grace_period_seconds", "placement_constraints", "placement_strategies",
 			"platform_version", "propagate_tags", "service_connect_configuration", "service_registries",
-			"volume_configurations", "vpc_lattice_configurations"}, reached...)...).Holding(func(s *declare.Step) func() {
-			if !s.Changes("subnets", "assign_public_ip") {
-				return func() {}
-			}
-			return groups.Lock(s.Scope, s.Have["arn"].String())
-		})},
+			"volume_configurations", "vpc_lattice_configurations"}, reached...)...).Holding(
+			func(s *declare.Step) func() {
+				if !s.Changes("subnets", "assign_public_ip") {
+					return func() {}
+				}
+				return groups.Lock(s.Scope, s.Have["arn"].String())
+			})},
 		// While its last tasks stop there can be no other of its name (page
 		// DeleteService).
 		Going: declare.In("status", "DRAINING"),

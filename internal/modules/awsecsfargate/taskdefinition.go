@@ -44,7 +44,8 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 			declare.Text("status", "TaskDefinition.Status",
 				"ACTIVE. Revisions that have been deregistered are not shown.").Computed(),
 			declare.Integer("cpu", "TaskDefinition.Cpu",
-				"Its processor units, of which a vCPU has 1024 (with memory, IaSQL's cpu_memory). Needed for Fargate.").In("Cpu").CreateOnly().Check("cpu > 0"),
+				"Its processor units, of which a vCPU has 1024 (with memory, IaSQL's cpu_memory). Needed for Fargate.").
+				In("Cpu").CreateOnly().Check("cpu > 0"),
 			declare.Integer("memory", "TaskDefinition.Memory",
 				"Its memory in MiB. Needed for Fargate.").In("Memory").CreateOnly().Check("memory > 0"),
 			declare.Text("network_mode", "TaskDefinition.NetworkMode",
@@ -99,7 +100,9 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 			declare.With(&ecs.ListTaskDefinitionsInput{MaxResults: awssdk.Int32(100),
 				Status: ecstypes.TaskDefinitionStatusActive})).Names("task_definition_arn", ""),
 		Get: declare.One(declare.Call((*ecs.Client).DescribeTaskDefinition, declare.Failed(missing),
-			declare.With(&ecs.DescribeTaskDefinitionInput{Include: []ecstypes.TaskDefinitionField{ecstypes.TaskDefinitionFieldTags}})), ""),
+			declare.With(
+				&ecs.DescribeTaskDefinitionInput{Include: []ecstypes.TaskDefinitionField{
+					ecstypes.TaskDefinitionFieldTags}})), ""),
 		Gone: func(out *ecs.DescribeTaskDefinitionOutput) bool {
 			return out.TaskDefinition.Status != ecstypes.TaskDefinitionStatusActive
 		},
@@ -121,7 +124,8 @@ func newTaskDefinition(c *aws.Clients) *declare.Resource {
 				return nil
 			}
 			// Deregistering what is not active is refused in words.
-			if all, failed := r.Get(ctx, modules.GetRequest{Scope: s.Scope, Identities: []modules.Row{s.Have}}); failed == nil && len(all) == 0 {
+			if all, failed := r.Get(ctx, modules.GetRequest{Scope: s.Scope,
+				Identities: []modules.Row{s.Have}}); failed == nil && len(all) == 0 {
 				return nil
 			}
 			return err

@@ -27,7 +27,8 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 				"The file system's id, such as fs-0a1b2c3d4e5f60718; NULL until it is created.").In("FileSystemId",
 				"ResourceId"),
 			declare.Text("availability_zone_name", "AvailabilityZoneName",
-				"The one availability zone that it is in, such as us-east-1a. NULL: all of the region's.").CreateOnly().Length(1, 64),
+				"The one availability zone that it is in, such as us-east-1a. NULL: all of the region's.").CreateOnly().
+				Length(1, 64),
 			declare.Text("performance_mode", "PerformanceMode",
 				"generalPurpose (the default) or maxIO, which is an older kind.").Default(
 				"'generalPurpose'").CreateOnly().
@@ -55,7 +56,8 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 				"can reach it may mount it.").
 				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
 			declare.Text("replication_overwrite_protection", "FileSystemProtection.ReplicationOverwriteProtection",
-				"Whether no other file system can be replicated into it: ENABLED, if left out, or DISABLED; REPLICATING "+
+				"Whether no other file system can be replicated into it: ENABLED, if left out, or DISABLED; "+
+					"REPLICATING "+
 					"while one is.").In("ReplicationOverwriteProtection").OptionalComputed().Since(2),
 			replicationColumn(),
 			declare.Text("life_cycle_state", "LifeCycleState",

@@ -45,8 +45,8 @@ func newMountTarget(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::EFS::MountTarget", Since: 2,
 			Along: []string{"IpAddressType"},
 			Docs: map[string]string{
-				"IpAddressType": "Which addresses it gets: IPV4_ONLY, as of NULL, IPV6_ONLY or DUAL_STACK. It matters when " +
-					"the row is inserted, and never again.",
+				"IpAddressType": "Which addresses it gets: IPV4_ONLY, as of NULL, IPV6_ONLY or DUAL_STACK. It " +
+					"matters when the row is inserted, and never again.",
 				"Ipv6Address": "Its IPv6 address in the subnet; one that is free if left out and it has one.",
 			},
 		},

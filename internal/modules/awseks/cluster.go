@@ -26,14 +26,16 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Service: declare.Service(eks.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("cluster_name", "Name",
-				"The cluster's name: up to 100 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
+				"The cluster's name: up to 100 letters, digits, hyphens and underscores, a letter or digit first.").
+				Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$"),
 			declare.Role("role_name", "RoleArn",
 				"The role as which the cluster acts.").Required().CreateOnly().WithARN(3),
 			declare.Text("version", "Version",
 				"The version of Kubernetes, such as 1.33; AWS's default if left out. A later version updates the "+
 					"cluster.").OptionalComputed().OneWay(declare.Newer).Matches(`^[0-9]+\.[0-9]+$`),
 			declare.Texts("subnets", "ResourcesVpcConfig.SubnetIds",
-				"The ids of the subnets in which the cluster is reached, of two availability zones at least.").Required().Unordered().
+				"The ids of the subnets in which the cluster is reached, of two availability zones at least.").
+				Required().Unordered().
 				Records("subnet", "subnet_id", 5),
 			declare.Texts("security_group_ids", "ResourcesVpcConfig.SecurityGroupIds",
 				"The ids of security groups that it has besides its own, up to 5.").Unordered().EmptyIsNull().
@@ -43,11 +45,13 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Bool("endpoint_private_access", "ResourcesVpcConfig.EndpointPrivateAccess",
 				"Whether it is reached within its VPC.").Default("false"),
 			declare.Texts("public_access_cidrs", "ResourcesVpcConfig.PublicAccessCidrs",
-				"From where outside, such as {203.0.113.0/24}; from everywhere if left out.").OptionalComputed().Unordered(),
+				"From where outside, such as {203.0.113.0/24}; from everywhere if left out.").OptionalComputed().
+				Unordered(),
 			declare.CIDR("service_ipv4_cidr", "KubernetesNetworkConfig.ServiceIpv4Cidr",
 				"The network of its services; one that AWS chooses if left out.").CreateOnly().OptionalComputed(),
 			declare.Text("ip_family", "KubernetesNetworkConfig.IpFamily",
-				"Of which kind addresses of pods and services are: ipv4 if left out.").CreateOnly().OptionalComputed().OneOf("ipv4", "ipv6"),
+				"Of which kind addresses of pods and services are: ipv4 if left out.").CreateOnly().OptionalComputed().
+				OneOf("ipv4", "ipv6"),
 			declare.Text("authentication_mode", "AccessConfig.AuthenticationMode",
 				"Where it is said who may use it. It cannot go back from API.").
 				OptionalComputed().OneOf(declare.Values(ekstypes.AuthenticationMode("").Values())...),
@@ -83,15 +87,17 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::EKS::Cluster", Since: 4,
 			Along: []string{"BootstrapSelfManagedAddons", "Force", "RollbackConfig"},
 			Docs: map[string]string{
-				"BootstrapSelfManagedAddons": "Whether the usual add-ons for networking are put on a new cluster; they are if left out. It matters when the row is inserted, and never again.",
-				"ComputeConfig":              `Whether EKS makes nodes by itself (EKS Auto Mode): {"Enabled": true, "NodePools": ["system"], "NodeRoleArn": "arn:…"}. It is changed together with storage_config and elastic_load_balancing.`,
-				"ControlPlaneScalingConfig":  `How much the control plane is made for: {"Tier": "standard"}.`,
-				"Force":                      "Whether version is raised although checks say that something would not work any more.",
-				"OutpostConfig":              "Where a cluster on Outposts has its control plane.",
-				"RemoteNetworkConfig":        "The networks outside AWS of hybrid nodes and their pods.",
-				"RollbackConfig":             "What happens when a change of version fails.",
-				"StorageConfig":              `Whether EKS makes volumes by itself: {"BlockStorage": {"Enabled": true}}.`,
-				"ZonalShiftConfig":           `Whether traffic is led away from an impaired availability zone: {"Enabled": true}.`,
+				"BootstrapSelfManagedAddons": "Whether the usual add-ons for networking are put on a new cluster; " +
+					"they are if left out. It matters when the row is inserted, and never again.",
+				"ComputeConfig":             `Whether EKS makes nodes by itself (EKS Auto Mode): {"Enabled": true, "NodePools": ["system"], "NodeRoleArn": "arn:…"}. It is changed together with storage_config and elastic_load_balancing.`,
+				"ControlPlaneScalingConfig": `How much the control plane is made for: {"Tier": "standard"}.`,
+				"Force": "Whether version is raised although checks say that something would " +
+					"not work any more.",
+				"OutpostConfig":       "Where a cluster on Outposts has its control plane.",
+				"RemoteNetworkConfig": "The networks outside AWS of hybrid nodes and their pods.",
+				"RollbackConfig":      "What happens when a change of version fails.",
+				"StorageConfig":       `Whether EKS makes volumes by itself: {"BlockStorage": {"Enabled": true}}.`,
+				"ZonalShiftConfig":    `Whether traffic is led away from an impaired availability zone: {"Enabled": true}.`,
 			},
 		},
 		DestroyBeforeCreate: true, // one name is one cluster
@@ -114,7 +120,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			config("subnets", "security_group_ids"),
 			config("endpoint_public_access", "endpoint_private_access", "public_access_cidrs"),
 			config("log_types"), config("authentication_mode"), config("support_type"), config("deletion_protection"),
-			config("compute_config", "storage_config", "elastic_load_balancing"), config("control_plane_scaling_config"),
+			config("compute_config", "storage_config", "elastic_load_balancing"),
+			config("control_plane_scaling_config"),
 			config("remote_network_config"), config("zonal_shift_config"),
 			declare.Modify(declare.Call((*eks.Client).UpdateClusterVersion), "version"),
 		},

@@ -29,7 +29,8 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 			declare.Ref("cluster_id", "ClusterName", "eks_cluster", "cluster_name",
 				"The cluster.").Required().Identity().CreateOnly(),
 			declare.Name("node_group_name", "NodegroupName",
-				"The node group's name: up to 63 letters, digits, hyphens and underscores, a letter or digit first.").Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$"),
+				"The node group's name: up to 63 letters, digits, hyphens and underscores, a letter or digit first.").
+				Matches("^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$"),
 			declare.Role("role_name", "NodeRole", "The role of its nodes.").Required().CreateOnly().WithARN(3),
 			declare.Texts("subnets", "Subnets",
 				"The ids of the subnets that nodes are in.").Required().CreateOnly().Unordered().
@@ -40,15 +41,18 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 				"The kind of their image.").CreateOnly().OptionalComputed().OneOf(
 				declare.Values(ekstypes.AMITypes("").Values())...),
 			declare.Text("capacity_type", "CapacityType",
-				"How nodes are paid: ON_DEMAND (if left out), SPOT or CAPACITY_BLOCK.").CreateOnly().OptionalComputed().OneOf(declare.Values(ekstypes.CapacityTypes("").Values())...),
+				"How nodes are paid: ON_DEMAND (if left out), SPOT or CAPACITY_BLOCK.").CreateOnly().OptionalComputed().
+				OneOf(declare.Values(ekstypes.CapacityTypes("").Values())...),
 			declare.Integer("disk_size", "DiskSize",
-				"The size of their root volume in GiB; 20, or 50 for Windows, if left out.").CreateOnly().OptionalComputed().Check("disk_size >= 1"),
+				"The size of their root volume in GiB; 20, or 50 for Windows, if left out.").CreateOnly().
+				OptionalComputed().Check("disk_size >= 1"),
 			declare.Text("key_pair_name", "RemoteAccess.Ec2SshKey",
 				"The key pair with which people log in.").CreateOnly(),
 			size("min_size", "MinSize", "The least number of nodes.").Required(),
 			size("max_size", "MaxSize", "The most nodes.").Required().Check("max_size >= 1"),
 			size("desired_size", "DesiredSize",
-				"How many nodes there are to be. min_size if left out; a scaler in the cluster may change it.").OptionalComputed(),
+				"How many nodes there are to be. min_size if left out; a scaler in the cluster may change it.").
+				OptionalComputed(),
 			declare.Integer("max_unavailable", "UpdateConfig.MaxUnavailable",
 				"How many nodes are updated at a time, 1 to 100.").OptionalComputed().Between(1, 100),
 			declare.Integer("max_unavailable_percentage", "UpdateConfig.MaxUnavailablePercentage",
@@ -76,12 +80,14 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("status", "Status",
 				"CREATING, ACTIVE, UPDATING, DELETING, CREATE_FAILED, DELETE_FAILED or DEGRADED.").Computed(),
 			declare.Text("health_issue", "Health.Issues[0].Message",
-				"What is wrong with it, such as why instances do not join the cluster; of several things the first.").Computed().Since(2),
+				"What is wrong with it, such as why instances do not join the cluster; of several things the first.").
+				Computed().Since(2),
 			declare.ARN("arn", "NodegroupArn"),
 			declare.Tags("Tags", (*eks.Client).TagResource, (*eks.Client).UntagResource),
 		},
 		Published: declare.Published{Type: "AWS::EKS::Nodegroup", Since: 4,
-			Filled:  map[string][]string{"WarmPoolConfig": {"MaxGroupPreparedCapacity", "MinSize", "PoolState", "ReuseOnScaleIn"}},
+			Filled: map[string][]string{"WarmPoolConfig": {"MaxGroupPreparedCapacity", "MinSize", "PoolState",
+				"ReuseOnScaleIn"}},
 			Columns: map[string]string{"ForceUpdateEnabled": "force_update_enabled"},
 			Docs: map[string]string{
 				"NodeRepairConfig": `Whether nodes that are not healthy are replaced: {"Enabled": true}; not if left out.`,

@@ -63,9 +63,12 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
 				First("PendingModifiedValues.EngineVersion").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
-			declare.Integer("port", "", "The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1, 65535).CreateOnly().OptionalComputed(),
+			declare.Integer("port", "",
+				"The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1,
+				65535).CreateOnly().OptionalComputed(),
 			declare.Text("cache_subnet_group_name", "CacheSubnetGroupName",
-				"The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
+				"The subnets that it is put into; those of the default VPC if left out.").CreateOnly().
+				OptionalComputed(),
 			declare.Text("cache_parameter_group_name", "CacheParameterGroup.CacheParameterGroupName",
 				"The settings of its engine; AWS's own if left out.").
 				In("CacheParameterGroupName").OptionalComputed(),
@@ -81,7 +84,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			declare.Bool("auto_minor_version_upgrade", "AutoMinorVersionUpgrade",
 				"Whether AWS installs minor versions of the engine by itself. Default true.").Default("true"),
 			declare.Text("maintenance_window", "PreferredMaintenanceWindow",
-				"When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
+				"When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").
+				OptionalComputed(),
 			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit",
 				"How many days daily snapshots are kept, up to 35, for Redis; 0, the default, makes none.").
 				Default("0").Between(0, 35).Usual(modules.Int(0)),
@@ -108,11 +112,12 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"AZMode": "Whether the nodes of Memcached are in one availability zone (single-az, as of NULL) or in " +
 					"several (cross-az).",
 				"NotificationTopicArn": "The ARN of the SNS topic that is told what happens to it.",
-				"PreferredAvailabilityZones": "The availability zones that nodes are made in, one for each. It matters when " +
-					"the row is inserted, and never again.",
-				"SnapshotArns": "The ARN of a file in S3 that it is filled from. It matters when the row is inserted, and " +
+				"PreferredAvailabilityZones": "The availability zones that nodes are made in, one for each. It " +
+					"matters when the row is inserted, and never again.",
+				"SnapshotArns": "The ARN of a file in S3 that it is filled from. It matters when the row is " +
+					"inserted, and never again.",
+				"SnapshotName": "The snapshot that it is created from. It matters when the row is inserted, and " +
 					"never again.",
-				"SnapshotName": "The snapshot that it is created from. It matters when the row is inserted, and never again.",
 			},
 			Without: map[string]string{"CacheSecurityGroupNames": declare.Deprecated}, // of EC2-Classic
 		},

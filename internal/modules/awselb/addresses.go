@@ -22,9 +22,11 @@ const (
 
 func addressColumns() []declare.Column {
 	return []declare.Column{
-		declare.Texts(allocations, "", "The ids of the allocations of the Elastic IP addresses that an internet-facing "+
-			"network load balancer has, one for each of its subnets: the first for the first, unless a subnet has one of "+
-			"them already. AWS's addresses if left out. AWS may refuse another one for a subnet that stays.").
+		declare.Texts(allocations, "",
+			"The ids of the allocations of the Elastic IP addresses that an internet-facing "+
+				"network load balancer has, one for each of its subnets: the first for the first, unless a subnet has "+
+				"one of "+
+				"them already. AWS's addresses if left out. AWS may refuse another one for a subnet that stays.").
 			Unordered().EmptyIsNull().OptionalComputed().Exclusive().Since(6).Records("elastic_ip", "allocation_id", 6),
 		declare.Texts(privates, "", "The private addresses that an internal network load balancer has, one in each of "+
 			"its subnets: the first in the first, unless a subnet has one of them already. AWS's choice if left out.").
@@ -111,7 +113,8 @@ func keepAddresses(ctx context.Context, s *declare.Step, in *elb.SetSubnetsInput
 
 // mapped says which address each subnet is to have; nil where nothing is said of any. A subnet that has one of the
 // addresses keeps it. The others get the rest in their order. exactly refuses a list that has too many.
-func mapped(subnets, ids, ips []string, has []elbtypes.AvailabilityZone, exactly bool) ([]elbtypes.SubnetMapping, error) {
+func mapped(subnets, ids, ips []string, has []elbtypes.AvailabilityZone, exactly bool) ([]elbtypes.SubnetMapping,
+	error) {
 	zones := map[string]elbtypes.AvailabilityZone{}
 	for _, zone := range has {
 		zones[awssdk.ToString(zone.SubnetId)] = zone

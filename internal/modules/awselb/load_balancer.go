@@ -37,7 +37,8 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 		Columns: slices.Concat([]declare.Column{
 			arn("load_balancer_arn", "LoadBalancerArn"),
 			declare.Text("load_balancer_name", "LoadBalancerName",
-				"Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").In("Name").
+				"Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").
+				In("Name").
 				Required().CreateOnly().Check(
 				`load_balancer_name ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$' AND load_balancer_name NOT LIKE 'internal-%'`),
 			declare.Text("load_balancer_type", "Type",
@@ -66,7 +67,8 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 			attributes(declare.Call((*elb.Client).DescribeLoadBalancerAttributes),
 				`Its attributes by the names they have in the API, a JSON object of strings such as {"idle_timeout.timeout_seconds": "120", "deletion_protection.enabled": "true", "access_logs.s3.enabled": "true", "access_logs.s3.bucket": "logs"}.`),
 			declare.Text("enforce_security_group_inbound_rules_on_private_link_traffic",
-				"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic", "Whether the security groups of a network load "+
+				"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic",
+				"Whether the security groups of a network load "+
 					"balancer are asked about traffic that comes by PrivateLink, too: on, if left out, or off.").
 				OptionalComputed().OneOf("off", "on").Since(4),
 			declare.Text("ipv4_ipam_pool_id", "IpamPools.Ipv4IpamPoolId",
@@ -89,16 +91,19 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 				"The availability zones of its subnets.").Computed().Unordered(),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC of its subnets.").Computed(),
 			declare.Texts("dns_names", "",
-				"Names of which an alias record is put into the account's hosted zones, as a row of resource_record_set "+
+				"Names of which an alias record is put into the account's hosted zones, as a row of "+
+					"resource_record_set "+
 					"(module aws_route53), when AWS tells dns_name: {www.example.com}. The rows stay when the load "+
 					"balancer goes. AWS does not know of it.").Unordered().EmptyIsNull().Local().Since(7),
 			tagged("load_balancer_arn"),
 		}),
 		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::LoadBalancer", Since: 4,
-			Columns: map[string]string{"LoadBalancerAttributes": "attributes", "SecurityGroups": "load_balancer_security_groups",
-				"Type": "load_balancer_type", "SubnetMappings": "subnets"},
+			Columns: map[string]string{"LoadBalancerAttributes": "attributes",
+				"SecurityGroups": "load_balancer_security_groups",
+				"Type":           "load_balancer_type", "SubnetMappings": "subnets"},
 			Docs: map[string]string{
-				"EnablePrefixForIpv6SourceNat": "Whether a network load balancer with UDP and dualstack has addresses for source NAT: on or off.",
+				"EnablePrefixForIpv6SourceNat": "Whether a network load balancer with UDP and dualstack has " +
+					"addresses for source NAT: on or off.",
 			},
 			Without: map[string]string{"EnableCapacityReservationProvisionStabilize": declare.Deed +
 				": CloudFormation waits until the capacity is ready"},
@@ -230,9 +235,9 @@ func enforce(ctx context.Context, s *declare.Step) error {
 	if err != nil || len(is.LoadBalancers) == 0 {
 		return err
 	}
-	_, err = client.SetSecurityGroups(ctx, &elb.SetSecurityGroupsInput{LoadBalancerArn: &name,
-		SecurityGroups: is.LoadBalancers[0].SecurityGroups,
-		EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic: elbtypes.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(want.String()),
-	})
+	in := &elb.SetSecurityGroupsInput{LoadBalancerArn: &name, SecurityGroups: is.LoadBalancers[0].SecurityGroups}
+	in.EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic =
+		elbtypes.EnforceSecurityGroupInboundRulesOnPrivateLinkTrafficEnum(want.String())
+	_, err = client.SetSecurityGroups(ctx, in)
 	return err
 }

@@ -17,7 +17,8 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 	return &aws.Memberships{
 		Clients: c,
 		Description: aws.DescribeGroups("load_balancer_security_groups",
-			"The security groups of load balancers. A load balancer that has no other has the default group of its VPC.",
+			"The security groups of load balancers. A load balancer that has no other has the default group of "+
+				"its VPC.",
 			modules.Column{Name: "load_balancer_id",
 				References: &modules.Reference{Table: "load_balancer", Key: "load_balancer_arn"},
 				Doc:        "The load balancer."},

@@ -28,7 +28,8 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 		Columns: []declare.Column{
 			arn("target_group_arn", "TargetGroupArn"),
 			declare.Text("target_group_name", "TargetGroupName",
-				"Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").In("Name").
+				"Its name, unique in the account and region: up to 32 letters, digits and hyphens, not at the ends.").
+				In("Name").
 				Required().CreateOnly().Check(`target_group_name ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,30}[A-Za-z0-9])?$'`),
 			declare.Text("target_type", "TargetType",
 				"What its targets are: instance, ip (addresses), lambda (one function) or alb (one application load "+
@@ -40,7 +41,8 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 				"The port of targets that are registered without one. NULL for lambda.").CreateOnly().Between(1, 65535),
 			declare.Ref("vpc", "VpcId", "vpc", "vpc_id", "The VPC that targets are in. NULL for lambda.").CreateOnly(),
 			declare.Text("protocol_version", "ProtocolVersion",
-				"The version of HTTP; HTTP1 if left out. NULL for other protocols.").CreateOnly().OptionalComputed().OneOf("HTTP1", "HTTP2", "GRPC"),
+				"The version of HTTP; HTTP1 if left out. NULL for other protocols.").CreateOnly().OptionalComputed().
+				OneOf("HTTP1", "HTTP2", "GRPC"),
 			declare.Text("ip_address_type", "IpAddressType",
 				"Which addresses of targets are used; ipv4 if left out.").CreateOnly().OptionalComputed().OneOf("ipv4",
 				"ipv6"),
@@ -62,7 +64,8 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 			check(modules.TypeInteger, "unhealthy_threshold_count", "UnhealthyThresholdCount",
 				"After how many checks in a row that fail a target is unhealthy, from 2 to 10.").Between(2, 10),
 			check(modules.TypeText, "matcher", "Matcher.HttpCode",
-				"The HTTP or gRPC codes that are healthy answers, such as 200-299 or 0-99. NULL where checks are by TCP.").First("Matcher.GrpcCode").Check("matcher <> ''"),
+				"The HTTP or gRPC codes that are healthy answers, such as 200-299 or 0-99. NULL where checks are "+
+					"by TCP.").First("Matcher.GrpcCode").Check("matcher <> ''"),
 			attributes(declare.Call((*elb.Client).DescribeTargetGroupAttributes),
 				`Its attributes by the names they have in the API, a JSON object of strings such as {"deregistration_delay.timeout_seconds": "30", "stickiness.enabled": "true"}.`),
 			tagged("target_group_arn"),
@@ -70,7 +73,8 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::ElasticLoadBalancingV2::TargetGroup", Since: 4,
 			Columns: map[string]string{"TargetGroupAttributes": "attributes", "Targets": "registered_instance"},
 			Fixed:   []string{"TargetControlPort"},
-			Docs:    map[string]string{"TargetControlPort": "The port by which a target says how many requests it can take."},
+			Docs: map[string]string{"TargetControlPort": "The port by which a target says how many requests it " +
+				"can take."},
 		},
 		Checks: []string{"target_type = 'lambda' AND num_nonnulls(protocol, port, vpc) = 0 OR " +
 			"target_type <> 'lambda' AND num_nulls(protocol, port, vpc) = 0"},

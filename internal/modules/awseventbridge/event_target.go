@@ -48,7 +48,9 @@ func newTarget(c *aws.Clients) *declare.Resource {
 			in(declare.Name("target_id", "Id",
 				"What it is called, up to 64 letters, digits and _.-; unique in its rule.").Matches(
 				`^[A-Za-z0-9_.-]+$`).Length(1, 64)),
-			in(declare.Text("arn", "Arn", "The ARN of the function, queue, topic, stream, state machine or whatever it is.").Required().Length(1, 1600)),
+			in(declare.Text("arn", "Arn",
+				"The ARN of the function, queue, topic, stream, state machine or whatever it is.").Required().Length(1,
+				1600)),
 			in(declare.Role("role_name", "RoleArn",
 				"The role by which events are sent, which has to trust events.amazonaws.com; needed for streams, "+
 					"state machines and others that have no policy of their own.").WithARN(2)),

@@ -83,7 +83,8 @@ func newRole(c *aws.Clients) *declare.Resource {
 		// With its policies and the instance profile of its name. A role that is in
 		// another instance profile stays: AWS refuses.
 		DeleteBy: func(ctx context.Context, s *declare.Step) error {
-			if err := deleteInstanceProfile(ctx, declare.ClientOf[*iam.Client](s), s.Have["role_name"].String()); err != nil {
+			if err := deleteInstanceProfile(ctx, declare.ClientOf[*iam.Client](s),
+				s.Have["role_name"].String()); err != nil {
 				return err
 			}
 			if err := clearPolicies(ctx, s); err != nil {
@@ -123,7 +124,8 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 		func(ctx context.Context) (err error) {
 			details, err = declare.All[iamtypes.RoleDetail](ctx, s,
 				declare.Pages(iam.NewGetAccountAuthorizationDetailsPaginator, "RoleDetailList",
-					declare.With(&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeRole}, MaxItems: awssdk.Int32(pageSize)})))
+					declare.With(&iam.GetAccountAuthorizationDetailsInput{
+						Filter: []iamtypes.EntityType{iamtypes.EntityTypeRole}, MaxItems: awssdk.Int32(pageSize)})))
 			return err
 		},
 		func(ctx context.Context) (err error) {
@@ -183,7 +185,8 @@ func deleteInstanceProfile(ctx context.Context, c *iam.Client, name string) erro
 		return nil
 	}
 	if _, err := c.RemoveRoleFromInstanceProfile(ctx,
-		&iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: &name}); aws.IfExists(err) != nil {
+		&iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: &name, RoleName: &name}); aws.IfExists(
+		err) != nil {
 		return err
 	}
 	_, err = c.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: &name})

@@ -67,7 +67,9 @@ func newUser(c *aws.Clients) *declare.Resource {
 				"RemoveUserFromGroup"),
 		),
 		List: declare.Pages(iam.NewGetAccountAuthorizationDetailsPaginator, "UserDetailList",
-			declare.With(&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeUser}, MaxItems: awssdk.Int32(pageSize)}),
+			declare.With(
+				&iam.GetAccountAuthorizationDetailsInput{Filter: []iamtypes.EntityType{iamtypes.EntityTypeUser},
+					MaxItems: awssdk.Int32(pageSize)}),
 			declare.Convert(func(d iamtypes.UserDetail) user { return user{d, true} })),
 		Get: declare.One(declare.Call((*iam.Client).GetUser, declare.Convert(func(u iamtypes.User) user {
 			return user{iamtypes.UserDetail{UserName: u.UserName, Path: u.Path, Arn: u.Arn, UserId: u.UserId,

@@ -51,7 +51,8 @@ func newKey(c *aws.Clients) *declare.Resource {
 				"What it is used for. Default ENCRYPT_DECRYPT, which is all that a SYMMETRIC_DEFAULT key can.").
 				Default("'ENCRYPT_DECRYPT'").CreateOnly().OneOf(declare.Values(kmstypes.KeyUsageType("").Values())...),
 			declare.Text("origin", "Origin",
-				"Where its material comes from: KMS (AWS_KMS, the default), an import (EXTERNAL), or a custom key store.").
+				"Where its material comes from: KMS (AWS_KMS, the default), an import (EXTERNAL), or a custom "+
+					"key store.").
 				Default("'AWS_KMS'").CreateOnly().OneOf(declare.Values(kmstypes.OriginType("").Values())...),
 			declare.Text("custom_key_store_id", "CustomKeyStoreId",
 				"The custom key store it is in; NULL: none.").CreateOnly().Length(1, 64),
@@ -63,7 +64,8 @@ func newKey(c *aws.Clients) *declare.Resource {
 			declare.Bool("enabled", "Enabled",
 				"Whether it can be used. Left out, AWS enables it as soon as it has its material.").OptionalComputed(),
 			declare.Bool("enable_key_rotation", "KeyRotationEnabled",
-				"Whether KMS makes new material for it from time to time. A replica has what its primary key has.").Default("false").From(rotation),
+				"Whether KMS makes new material for it from time to time. A replica has what its primary key has.").
+				Default("false").From(rotation),
 			declare.Integer("rotation_period_in_days", "RotationPeriodInDays",
 				"How many days lie between two rotations, from 90 to 2560; 365 if left out. NULL while "+
 					"enable_key_rotation is false.").
@@ -74,7 +76,8 @@ func newKey(c *aws.Clients) *declare.Resource {
 				declare.With(&kms.GetKeyPolicyInput{PolicyName: awssdk.String(thePolicy)}))),
 			declare.Time("next_rotation_date", "NextRotationDate", "When it is rotated next.").From(rotation),
 			declare.Text("multi_region_key_type", "MultiRegionConfiguration.MultiRegionKeyType",
-				"PRIMARY or REPLICA; NULL if it is of one region. Replicas are made by aws kms replicate-key.").Computed(),
+				"PRIMARY or REPLICA; NULL if it is of one region. Replicas are made by aws kms replicate-key.").
+				Computed(),
 			declare.Text("key_state", "KeyState",
 				"Enabled, Disabled, PendingImport, or another state that AWS documents.").Computed(),
 			declare.ARN("arn", "Arn"),
@@ -86,8 +89,8 @@ func newKey(c *aws.Clients) *declare.Resource {
 			Along: []string{"BypassPolicyLockoutSafetyCheck", "PendingWindowInDays"},
 			Docs: map[string]string{
 				"BypassPolicyLockoutSafetyCheck": "Whether a policy is set although it keeps out who sets it.",
-				"PendingWindowInDays": "How many days a deletion of the key waits, from 7 to 30, in which it can be taken " +
-					"back. NULL: 30.",
+				"PendingWindowInDays": "How many days a deletion of the key waits, from 7 to 30, in which it can " +
+					"be taken back. NULL: 30.",
 			},
 		},
 		Checks: []string{

@@ -68,7 +68,8 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 					"what the account has left.").
 				In("ReservedConcurrentExecutions").Check("reserved_concurrent_executions >= 0"),
 			declare.Bool("publish_to_latest_published", "",
-				"Whether what is pushed is published, too, as the version $LATEST.PUBLISHED: that of functions on Lambda "+
+				"Whether what is pushed is published, too, as the version $LATEST.PUBLISHED: that of functions on "+
+					"Lambda "+
 					"Managed Instances. AWS refuses it of others.").
 				Along().In("PublishTo").As(latestPublished).Since(5),
 		}, settings(), []declare.Column{
@@ -102,19 +103,22 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"TracingConfig":          "Configuration.TracingConfig",
 			},
 			Filled: map[string][]string{
-				"CapacityProviderConfig": {"ExecutionEnvironmentMemoryGiBPerVCpu", "PerExecutionEnvironmentMaxConcurrency"},
-				"DurableConfig":          {"RetentionPeriodInDays"},
-				"LoggingConfig":          {"ApplicationLogLevel", "LogFormat", "LogGroup", "SystemLogLevel"},
+				"CapacityProviderConfig": {"ExecutionEnvironmentMemoryGiBPerVCpu",
+					"PerExecutionEnvironmentMaxConcurrency"},
+				"DurableConfig": {"RetentionPeriodInDays"},
+				"LoggingConfig": {"ApplicationLogLevel", "LogFormat", "LogGroup", "SystemLogLevel"},
 			},
 			Docs: map[string]string{
 				"DeadLetterConfig":  `Where events go that it could not be called with: {"TargetArn": "arn:…"}, a queue or topic; {} for nowhere.`,
 				"FileSystemConfigs": `The file systems that it mounts: [{"Arn": "arn:…", "LocalMountPath": "/mnt/data"}], by access points of EFS; [] for none.`,
-				"ImageConfig":       "What of its container image is another than the image says: Command, EntryPoint, WorkingDirectory.",
-				"KmsKeyArn":         "The ARN of the KMS key that its environment variables are encrypted with; AWS's own if left out.",
-				"Layers":            "The ARNs of the versions of layers that it has, in this order; {} for none.",
-				"LoggingConfig":     `How it logs: {"LogFormat": "JSON", "LogGroup": "/team/app"}. Text, to a group of its name, if left out.`,
-				"SnapStart":         `Whether versions that are published start from a snapshot: {"ApplyOn": "PublishedVersions"} or {"ApplyOn": "None"}, the default.`,
-				"TracingConfig":     `Whether X-Ray traces its runs: {"Mode": "Active"}, or {"Mode": "PassThrough"}, the default: as the caller does.`,
+				"ImageConfig": "What of its container image is another than the image says: Command, " +
+					"EntryPoint, WorkingDirectory.",
+				"KmsKeyArn": "The ARN of the KMS key that its environment variables are encrypted with; " +
+					"AWS's own if left out.",
+				"Layers":        "The ARNs of the versions of layers that it has, in this order; {} for none.",
+				"LoggingConfig": `How it logs: {"LogFormat": "JSON", "LogGroup": "/team/app"}. Text, to a group of its name, if left out.`,
+				"SnapStart":     `Whether versions that are published start from a snapshot: {"ApplyOn": "PublishedVersions"} or {"ApplyOn": "None"}, the default.`,
+				"TracingConfig": `Whether X-Ray traces its runs: {"Mode": "Active"}, or {"Mode": "PassThrough"}, the default: as the caller does.`,
 			},
 		},
 		// by which its security groups name it

@@ -23,7 +23,8 @@ func settings() []declare.Column {
 	}
 	return []declare.Column{
 		declare.Text("code_signing_config_arn", "CodeSigningConfigArn",
-			"The ARN of the code signing configuration, which says whose signatures its code needs. NULL: it needs none.").
+			"The ARN of the code signing configuration, which says whose signatures its code needs. NULL: it "+
+				"needs none.").
 			Matches(`^arn:(aws[a-zA-Z-]*)?:lambda:(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\d{1}:\d{12}:code-signing-config:csc-[a-z0-9]{17}$`).
 			Born(modules.Null).Since(settled).
 			From(declare.Call((*lambda.Client).GetFunctionCodeSigningConfig, rarely(declare.Only(fromZip))...)),
@@ -36,7 +37,8 @@ func settings() []declare.Column {
 				declare.With(&lambda.GetFunctionScalingConfigInput{Qualifier: published()}),
 				declare.None("ResourceNotFoundException"))...)), // it has not been published
 		declare.Text("recursive_loop", "RecursiveLoop",
-			"What Lambda does when the function is called in a loop by what it writes: Terminate, as of new functions, "+
+			"What Lambda does when the function is called in a loop by what it writes: Terminate, as of new "+
+				"functions, "+
 				"stops it; Allow does nothing.").
 			OneOf(declare.Values(lambdatypes.RecursiveLoop("").Values())...).OptionalComputed().
 			Born(modules.Text(string(lambdatypes.RecursiveLoopTerminate))).Since(settled).

@@ -40,14 +40,16 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"How many replicas each shard has, up to 5. Default 1.").
 				In("NumReplicasPerShard", "ReplicaConfiguration.ReplicaCount").As(replicas).Default("1").Between(0, 5),
 			declare.Text("engine_version", "EngineVersion",
-				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
+				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
+				OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
 			declare.Text("acl_name", "ACLName",
 				"The access control list that says who may do what. Default open-access: whoever reaches it.").Default(
 				"'open-access'"),
 			declare.Text("parameter_group_name", "ParameterGroupName",
 				"The settings of its engine; AWS's own if left out.").OptionalComputed(),
 			declare.Ref("subnet_group_id", "SubnetGroupName", "subnet_group", "subnet_group_name",
-				"The subnets that it is put into; those of the default VPC if left out.").CreateOnly().OptionalComputed(),
+				"The subnets that it is put into; those of the default VPC if left out.").CreateOnly().
+				OptionalComputed(),
 			declare.Integer("port", "ClusterEndpoint.Port",
 				"The port it listens on. Default 6379.").In("Port").Default("6379").Between(1, 65535).CreateOnly(),
 			declare.Bool("tls_enabled", "TLSEnabled",
@@ -57,12 +59,14 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"Whether AWS installs minor versions of the engine by itself. Default true.").Default(
 				"true").CreateOnly(),
 			declare.Text("maintenance_window", "MaintenanceWindow",
-				"When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").OptionalComputed(),
+				"When in the week AWS may work on it, such as sun:23:00-mon:01:30 (UTC); AWS picks one if left out.").
+				OptionalComputed(),
 			declare.Integer("snapshot_retention_limit", "SnapshotRetentionLimit",
 				"How many days daily snapshots are kept, up to 35; 0, the default, makes none.").Default("0").Between(0,
 				35),
 			declare.Text("snapshot_window", "SnapshotWindow",
-				"When in the day they are made, such as 05:00-09:00 (UTC); AWS picks a time if left out.").OptionalComputed(),
+				"When in the day they are made, such as 05:00-09:00 (UTC); AWS picks a time if left out.").
+				OptionalComputed(),
 			declare.Bool("data_tiering", "DataTiering",
 				"Whether data that is used rarely is kept on disks, as nodes of the family r6gd do; they alone can.").
 				CreateOnly().OptionalComputed().Absent(modules.Bool(false)).Since(3),
@@ -79,11 +83,12 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			Along:   []string{"FinalSnapshotName", "SnapshotArns", "SnapshotName"},
 			Docs: map[string]string{
 				"Engine": "The engine: redis or valkey, which redis can become and not the other way round.",
-				"FinalSnapshotName": "The name of the snapshot that is taken when it is deleted. NULL: the cluster's name, " +
-					"-final- and the time.",
-				"SnapshotArns": "The ARNs of files in S3 that it is filled from. It matters when the row is inserted, and " +
+				"FinalSnapshotName": "The name of the snapshot that is taken when it is deleted. NULL: the " +
+					"cluster's name, -final- and the time.",
+				"SnapshotArns": "The ARNs of files in S3 that it is filled from. It matters when the row is " +
+					"inserted, and never again.",
+				"SnapshotName": "The snapshot that it is created from. It matters when the row is inserted, and " +
 					"never again.",
-				"SnapshotName":   "The snapshot that it is created from. It matters when the row is inserted, and never again.",
 				"SnsTopicArn":    "The ARN of the SNS topic that is told what happens to it.",
 				"SnsTopicStatus": "Whether that topic is told: active or inactive.",
 			},

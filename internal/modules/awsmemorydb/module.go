@@ -20,9 +20,10 @@ var service = declare.Service(memorydb.NewFromConfig)
 // Module returns the module aws_memory_db, whose calls go through c.
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
-		Name:         "aws_memory_db",
-		Version:      4,
-		Doc:          "Durable databases in memory (MemoryDB): clusters, their subnet groups and their security groups.",
+		Name:    "aws_memory_db",
+		Version: 4,
+		Doc: "Durable databases in memory (MemoryDB): clusters, their subnet groups and their security " +
+			"groups.",
 		Dependencies: []string{"aws_security_group"},
 		Resources:    []modules.Resource{newSubnetGroup(c), newCluster(c), newGroups(c)},
 	}

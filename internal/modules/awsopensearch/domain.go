@@ -118,7 +118,8 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Bool("encryption_at_rest", "EncryptionAtRestOptions.Enabled",
 				"Whether what it holds is encrypted. It cannot be taken back.").Default("true"),
 			declare.Text("kms_key_id", "EncryptionAtRestOptions.KmsKeyId",
-				"The id or ARN of the KMS key that encrypts it, which cannot be changed; AWS's own if left out.").OptionalComputed().Same(declare.SameKey),
+				"The id or ARN of the KMS key that encrypts it, which cannot be changed; AWS's own if left out.").
+				OptionalComputed().Same(declare.SameKey),
 			declare.Bool("node_to_node_encryption", "NodeToNodeEncryptionOptions.Enabled",
 				"Whether nodes talk encrypted. It cannot be taken back.").Default("true"),
 			declare.Text("ip_address_type", "IPAddressType", "ipv4 or dualstack.").OptionalComputed().OneOf("dualstack",
@@ -126,7 +127,8 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("endpoint", "Endpoints[vpc]",
 				"The name under which it is reached; NULL until there is one.").Computed().First("Endpoint"),
 			declare.Text("status", "DomainProcessingStatus",
-				"What it is doing, such as Creating, Active, Modifying, UpgradingEngineVersion or Deleting.").Computed(),
+				"What it is doing, such as Creating, Active, Modifying, UpgradingEngineVersion or Deleting.").
+				Computed(),
 			declare.ARN("arn", "ARN"),
 			declare.Tags("TagList", (*opensearch.Client).AddTags,
 				(*opensearch.Client).RemoveTags).From(declare.Call((*opensearch.Client).ListTags)),

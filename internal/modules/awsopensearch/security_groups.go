@@ -38,7 +38,8 @@ func newSecurityGroups(c *aws.Clients) *aws.Memberships {
 			if len(have.Subnets) == 0 {
 				return &modules.Error{Class: modules.Invalid, Code: "NoVPC",
 					Message: "the domain " + have.Owner +
-						" is in no VPC, where alone it can have security groups: domain.subnets says so when it is created"}
+						" is in no VPC, where alone it can have security groups: domain.subnets says so when it is " +
+						"created"}
 			}
 			client, err := declare.Client(ctx, c, scope, opensearch.NewFromConfig)
 			if err != nil {

@@ -36,7 +36,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"The database engine: mysql or postgres for a Multi-AZ DB cluster, aurora-mysql or aurora-postgresql "+
 					"for Aurora.").Required().CreateOnly(),
 			underWay(declare.Text("engine_version", "EngineVersion",
-				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").
+				OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
 			declare.Text("db_cluster_instance_class", "DBClusterInstanceClass",
 				"What each instance of a Multi-AZ DB cluster runs on, such as db.m6gd.large. NULL for Aurora, where "+
 					"instances have classes of their own.").OptionalComputed(),
@@ -112,25 +113,28 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				"ScalingConfiguration":            "ScalingConfigurationInfo",
 			},
 			Along: []string{"AvailabilityZones", "DBInstanceParameterGroupName", "DeleteAutomatedBackups",
-				"GlobalClusterIdentifier", "MasterUserAuthenticationType", "ReplicationSourceIdentifier", "RestoreToTime",
+				"GlobalClusterIdentifier", "MasterUserAuthenticationType", "ReplicationSourceIdentifier",
+				"RestoreToTime",
 				"RestoreType", "SnapshotIdentifier", "SourceDBClusterIdentifier", "SourceDbClusterResourceId",
 				"SourceRegion", "UseLatestRestorableTime"},
 			Docs: map[string]string{
-				"AvailabilityZones": "The availability zones that its instances can be made in. It matters when the row is " +
-					"inserted, and never again: AWS adds zones of its own until there are three.",
-				"DBInstanceParameterGroupName": "The settings of its instances for a change of engine_version to another " +
-					"major version.",
+				"AvailabilityZones": "The availability zones that its instances can be made in. It matters when the " +
+					"row is inserted, and never again: AWS adds zones of its own until there are three.",
+				"DBInstanceParameterGroupName": "The settings of its instances for a change of engine_version to " +
+					"another major version.",
 				"DeleteAutomatedBackups": "Whether its automated backups go with it. NULL: yes.",
-				"GlobalClusterIdentifier": "The global cluster that it is created in. It matters when the row is inserted, " +
-					"and never again.",
-				"MasterUserAuthenticationType": "How the first user signs in: password or iam-db-auth. AWS does not tell it.",
-				"ReplicationSourceIdentifier": "The ARN of the instance or cluster that it is created as a read replica of. " +
-					"It matters when the row is inserted, and never again.",
+				"GlobalClusterIdentifier": "The global cluster that it is created in. It matters when the row is " +
+					"inserted, and never again.",
+				"MasterUserAuthenticationType": "How the first user signs in: password or iam-db-auth. AWS does not " +
+					"tell it.",
+				"ReplicationSourceIdentifier": "The ARN of the instance or cluster that it is created as a read " +
+					"replica of. It matters when the row is inserted, and never again.",
 				"RestoreToTime": "The moment of another cluster's backups that it is created from: see " +
 					"source_db_cluster_identifier. It matters when the row is inserted, and never again.",
 				"RestoreType": "How it is restored: full-copy, as of NULL, or copy-on-write, which is a clone.",
-				"SnapshotIdentifier": "The snapshot that it is created from: its name or ARN. It matters when the row is " +
-					"inserted, and never again. The snapshot decides users and passwords where the row does not.",
+				"SnapshotIdentifier": "The snapshot that it is created from: its name or ARN. It matters when the " +
+					"row is inserted, and never again. The snapshot decides users and passwords where the row " +
+					"does not.",
 				"SourceDBClusterIdentifier": "The cluster whose backups it is created from, with restore_to_time or " +
 					"use_latest_restorable_time.",
 				"SourceDbClusterResourceId": "The id of that cluster instead of its name.",

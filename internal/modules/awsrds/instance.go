@@ -40,7 +40,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"The instance's name: up to 63 lowercase letters, digits and hyphens.").
 				In("DBInstanceIdentifier", "TargetDBInstanceIdentifier"),
 			declare.Text("engine", "Engine",
-				"The database engine, such as postgres, mysql or mariadb; that of its cluster for a member.").Required().CreateOnly(),
+				"The database engine, such as postgres, mysql or mariadb; that of its cluster for a member.").
+				Required().CreateOnly(),
 			declare.Ref("db_cluster_id", "DBClusterIdentifier", "db_cluster", "db_cluster_identifier",
 				"The Aurora cluster that it is made in, or the Multi-AZ DB cluster that AWS made it with; NULL for "+
 					"all others.").
@@ -48,24 +49,29 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			declare.Bool("made_by_cluster", "",
 				"Whether AWS made it with its Multi-AZ DB cluster, with which alone it is deleted.").Computed(),
 			underWay(declare.Text("engine_version", "EngineVersion",
-				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").
+				OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
 			underWay(declare.Text("db_instance_class", "DBInstanceClass",
 				"What it runs on, such as db.t4g.micro.").Required()),
 			underWay(declare.Integer("allocated_storage", "AllocatedStorage",
-				"How many GiB of storage it has. Needed to create one that is not in a cluster. Can only grow.").OptionalComputed().OneWay(declare.Larger).Check("allocated_storage > 0")),
+				"How many GiB of storage it has. Needed to create one that is not in a cluster. Can only grow.").
+				OptionalComputed().OneWay(declare.Larger).Check("allocated_storage > 0")),
 			underWay(declare.Text("storage_type", "StorageType",
-				"The kind of storage: gp2, gp3, io1, io2 or standard. The engine's default if left out.").OptionalComputed()),
+				"The kind of storage: gp2, gp3, io1, io2 or standard. The engine's default if left out.").
+				OptionalComputed()),
 			declare.Bool("storage_encrypted", "StorageEncrypted",
 				"Whether its storage is encrypted; it is not if left out.").CreateOnly().OptionalComputed().Absent(no),
 			declare.Text("db_name", "DBName", "The database that is made with it.").CreateOnly().OptionalComputed(),
 			declare.Text("master_username", "MasterUsername",
-				"The name of its first user. Needed to create one that is not in a cluster.").CreateOnly().OptionalComputed(),
+				"The name of its first user. Needed to create one that is not in a cluster.").CreateOnly().
+				OptionalComputed(),
 			declare.Text("master_user_password", "",
 				"The password of that user. Needed to create or replace one that is not in a cluster.").WriteOnly().In(
 				"MasterUserPassword"),
 			managed().Since(4), managedKey().Since(4), managedSecret().Since(4),
 			declare.Text("tde_credential_password", "",
-				"The password of the key store of tde_credential_arn.").WriteOnly().In("TdeCredentialPassword").Since(4),
+				"The password of the key store of tde_credential_arn.").WriteOnly().In("TdeCredentialPassword").Since(
+				4),
 			declare.Integer("port", "Endpoint.Port",
 				"The port it listens on; the engine's own if left out.").First("PendingModifiedValues.Port").
 				In("Port", "DBPortNumber").OptionalComputed().Since(4),
@@ -73,14 +79,17 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			optionGroup("OptionGroupMemberships[0].OptionGroupName").Since(4),
 			roles().Since(4),
 			declare.Text("availability_zone", "AvailabilityZone",
-				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
+				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().
+				OptionalComputed(),
 			underWay(declare.Bool("multi_az", "MultiAZ",
-				"Whether a standby is kept in another availability zone; none is if left out.").OptionalComputed().Absent(no)),
+				"Whether a standby is kept in another availability zone; none is if left out.").OptionalComputed().
+				Absent(no)),
 			declare.Ref("db_subnet_group_id", "DBSubnetGroup.DBSubnetGroupName", "db_subnet_group", "name",
 				"The subnets that it is put into; those of its cluster or of the default VPC if left out.").In(
 				"DBSubnetGroupName").CreateOnly().OptionalComputed(),
 			declare.Bool("publicly_accessible", "PubliclyAccessible",
-				"Whether its name resolves to a public address. Default false, as nobody should have one by mistake.").Default("false"),
+				"Whether its name resolves to a public address. Default false, as nobody should have one by mistake.").
+				Default("false"),
 			declare.Ref("parameter_group_id", "DBParameterGroups[0].DBParameterGroupName", "parameter_group", "name",
 				"The settings of its engine; AWS's own group if left out.").In(
 				"DBParameterGroupName").OptionalComputed(),
@@ -126,32 +135,35 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"SourceDBInstanceAutomatedBackupsArn", "SourceDBInstanceIdentifier", "SourceDbiResourceId",
 				"SourceRegion", "UseDefaultProcessorFeatures", "UseLatestRestorableTime"},
 			Docs: map[string]string{
-				"AllowMajorVersionUpgrade": "Whether engine_version may be another major version. NULL: yes, as it has " +
-					"been asked for by name.",
-				"ApplyImmediately": "Whether changes are made at once; false: in the next maintenance window, until when " +
-					"they count as made. NULL: at once.",
+				"AllowMajorVersionUpgrade": "Whether engine_version may be another major version. NULL: yes, as " +
+					"it has been asked for by name.",
+				"ApplyImmediately": "Whether changes are made at once; false: in the next maintenance window, " +
+					"until when they count as made. NULL: at once.",
 				"CertificateRotationRestart": "Whether a change of ca_certificate_identifier restarts it.",
 				"DBClusterSnapshotIdentifier": "The snapshot of a Multi-AZ DB cluster that it is created from. It " +
 					"matters when the row is inserted, and never again.",
-				"DBSnapshotIdentifier": "The snapshot that it is created from: its name or ARN. It matters when the row " +
-					"is inserted, and never again. The snapshot decides engine, user and size where the row does not.",
-				"DeleteAutomatedBackups":       "Whether its automated backups go with it. NULL: yes.",
-				"MasterUserAuthenticationType": "How the first user signs in: password or iam-db-auth. AWS does not tell it.",
+				"DBSnapshotIdentifier": "The snapshot that it is created from: its name or ARN. It matters when " +
+					"the row is inserted, and never again. The snapshot decides engine, user and size where the row " +
+					"does not.",
+				"DeleteAutomatedBackups": "Whether its automated backups go with it. NULL: yes.",
+				"MasterUserAuthenticationType": "How the first user signs in: password or iam-db-auth. AWS does not " +
+					"tell it.",
 				"RestoreTime": "The moment of another instance's backups that it is created from, as of: see " +
 					"source_db_instance_identifier. It matters when the row is inserted, and never again.",
-				"SourceDBClusterIdentifier": "The Multi-AZ DB cluster that it is created as a read replica of. It matters " +
-					"when the row is inserted, and never again: read_replica_source says what it is one of.",
-				"SourceDBInstanceAutomatedBackupsArn": "The backups kept of an instance that are restored: see restore_time.",
-				"SourceDBInstanceIdentifier": "The instance that it is created as a read replica of or, with restore_time " +
-					"or use_latest_restorable_time, as a copy of. It matters when the row is inserted, and never again: " +
-					"read_replica_source says what it is a replica of.",
+				"SourceDBClusterIdentifier": "The Multi-AZ DB cluster that it is created as a read replica of. It " +
+					"matters when the row is inserted, and never again: read_replica_source says what it is one of.",
+				"SourceDBInstanceAutomatedBackupsArn": "The backups kept of an instance that are restored: see " +
+					"restore_time.",
+				"SourceDBInstanceIdentifier": "The instance that it is created as a read replica of or, with " +
+					"restore_time or use_latest_restorable_time, as a copy of. It matters when the row is inserted, " +
+					"and never again: read_replica_source says what it is a replica of.",
 				"SourceDbiResourceId":         "The id of the instance whose backups are restored: see restore_time.",
 				"SourceRegion":                "The region of source_db_instance_identifier, if it is another.",
 				"UseDefaultProcessorFeatures": "Whether a change takes back processor_features.",
 				"UseLatestRestorableTime": "Whether it is created from the latest backups of another instance: see " +
 					"source_db_instance_identifier.",
-				"MonitoringInterval": "How many seconds lie between the metrics of Enhanced Monitoring: 1, 5, 10, 15, 30 " +
-					"or 60; 0 collects none.",
+				"MonitoringInterval": "How many seconds lie between the metrics of Enhanced Monitoring: 1, 5, 10, " +
+					"15, 30 or 60; 0 collects none.",
 				"MonitoringRoleArn": "The ARN of the role by which RDS sends those metrics to CloudWatch Logs.",
 			},
 			Without: map[string]string{
@@ -195,7 +207,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				return nil
 			})),
 		CreateFrom: []declare.Origin{
-			{Column: "db_snapshot_identifier", Create: restore()}, {Column: "db_cluster_snapshot_identifier", Create: restore()},
+			{Column: "db_snapshot_identifier", Create: restore()}, {Column: "db_cluster_snapshot_identifier",
+				Create: restore()},
 			{Column: "restore_time", Create: restoreTo()}, {Column: "use_latest_restorable_time", Create: restoreTo()},
 			{Column: "source_db_instance_identifier", Create: replicate()},
 			{Column: "source_db_cluster_identifier", Create: replicate()},
@@ -245,8 +258,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 	})
 }
 
-// What storage of the kind gp3 has without being asked, in operations and MiB a second. To ask for it is an error below a
-// certain size (Amazon RDS User Guide, "gp3 storage").
+// What storage of the kind gp3 has without being asked, in operations and MiB a second. To ask for it is an error below
+// a certain size (Amazon RDS User Guide, "gp3 storage").
 const (
 	baselineIOPS       = 3000
 	baselineThroughput = 125

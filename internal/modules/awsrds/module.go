@@ -60,7 +60,8 @@ func description(member, doc string) declare.Column {
 // finalSnapshots is what the documentation says of deletions.
 const finalSnapshots = "Deleting one deletes its data, after a final snapshot: its name, -final- and the time (IaSQL " +
 	"took none, and nor did this module before version 3). " +
-	"The snapshot costs until it is deleted; skip_final_snapshot does without it, and deletion_protection keeps the data."
+	"The snapshot costs until it is deleted; skip_final_snapshot does without it, and deletion_protection keeps " +
+	"the data."
 
 // arn declares the column arn, by which tags are read and changed.
 func arn(member string) declare.Column { return declare.ARN("arn", member).In("ResourceName") }

@@ -58,7 +58,8 @@ func optionGroup(member string) declare.Column {
 // exports declares which logs go to CloudWatch Logs. A change names what begins and what ends: see exported.
 func exports() declare.Column {
 	return declare.Texts("enable_cloudwatch_logs_exports", "EnabledCloudwatchLogsExports",
-		"Which logs of the engine go to CloudWatch Logs, such as postgresql, upgrade, error or slowquery; none if left out.").
+		"Which logs of the engine go to CloudWatch Logs, such as postgresql, upgrade, error or slowquery; none if "+
+			"left out.").
 		In("EnableCloudwatchLogsExports", "CloudwatchLogsExportConfiguration.EnableLogTypes").
 		OptionalComputed().Unordered().EmptyIsNull()
 }

@@ -20,8 +20,8 @@ func logGroup(arn string) string { return strings.TrimSuffix(arn, ":*") }
 
 func sameLogGroup(a, b string) bool { return logGroup(a) == logGroup(b) }
 
-// logging returns where the queries of zones are logged, which one call tells of a hundred (page ListQueryLoggingConfigs).
-// A zone has one configuration at most.
+// logging returns where the queries of zones are logged, which one call tells of a hundred (page
+// ListQueryLoggingConfigs). A zone has one configuration at most.
 func logging(ctx context.Context, s *declare.Step) ([]route53types.QueryLoggingConfig, error) {
 	var all []route53types.QueryLoggingConfig
 	pages := route53.NewListQueryLoggingConfigsPaginator(declare.ClientOf[*route53.Client](s),

@@ -71,7 +71,8 @@ func newRecord(c *aws.Clients) *declare.Resource {
 				Default("''").Identity().CreateOnly().Check("length(set_identifier) <= 128").Usual(
 				modules.Text("")).As(notEmpty),
 			text("record", "ResourceRecords",
-				"What is answered, in the notation of the type, one value a line, such as 192.0.2.1. NULL for aliases.").
+				"What is answered, in the notation of the type, one value a line, such as 192.0.2.1. NULL for "+
+					"aliases.").
 				Same(sameLines).Check("record <> ''").As(values),
 			of(modules.TypeInteger, "ttl", "TTL",
 				"How many seconds the answer may be kept; NULL for aliases.").Check("ttl >= 0"),
@@ -96,12 +97,14 @@ func newRecord(c *aws.Clients) *declare.Resource {
 			of(modules.TypeBool, "multivalue_answer", "MultiValueAnswer",
 				"True: up to eight healthy ones are picked at random. NULL: not so.").Check(
 				"multivalue_answer").As(trueOnly),
-			place("geo_location", "GeoLocation", declare.Alike[route53types.GeoLocation](nil), "Where those are for whom it is "+
-				`picked: {"ContinentCode": "EU"}, {"CountryCode": "US", "SubdivisionCode": "CA"}, or {"CountryCode": "*"} `+
-				"for all others."),
-			place("geo_proximity_location", "GeoProximityLocation", declare.Alike(unbiased), "Where it is, picked for who is "+
-				`near that: {"AWSRegion": "us-east-1", "Bias": 10}, {"LocalZoneGroup": "us-east-1-bue-1"} or `+
-				`{"Coordinates": {"Latitude": "49.22", "Longitude": "-74.01"}}.`),
+			place("geo_location", "GeoLocation", declare.Alike[route53types.GeoLocation](nil),
+				"Where those are for whom it is "+
+					`picked: {"ContinentCode": "EU"}, {"CountryCode": "US", "SubdivisionCode": "CA"}, or {"CountryCode": "*"} `+
+					"for all others."),
+			place("geo_proximity_location", "GeoProximityLocation", declare.Alike(unbiased),
+				"Where it is, picked for who is "+
+					`near that: {"AWSRegion": "us-east-1", "Bias": 10}, {"LocalZoneGroup": "us-east-1-bue-1"} or `+
+					`{"Coordinates": {"Latitude": "49.22", "Longitude": "-74.01"}}.`),
 			place("cidr_routing_config", "CidrRoutingConfig", declare.Alike[route53types.CidrRoutingConfig](nil),
 				`The addresses for which it is picked: {"CollectionId": "…", "LocationName": "office"} of a CIDR collection; `+
 					"the location * is all others."),
@@ -118,7 +121,8 @@ func newRecord(c *aws.Clients) *declare.Resource {
 		},
 
 		Published: declare.Published{Type: "AWS::Route53::RecordSet", Since: 4,
-			Columns: map[string]string{"HostedZoneId": "parent_hosted_zone_id", "HostedZoneName": "parent_hosted_zone_id"},
+			Columns: map[string]string{"HostedZoneId": "parent_hosted_zone_id",
+				"HostedZoneName": "parent_hosted_zone_id"},
 			Without: map[string]string{"Comment": "it is said of a change, and is no state of a record set"},
 		},
 		EventMappings: modules.EventMappings("route53.amazonaws.com",

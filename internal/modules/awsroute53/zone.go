@@ -46,8 +46,9 @@ func newZone(c *aws.Clients) *declare.Resource {
 			declare.JSON("vpcs", "VPCs", `The VPCs inside which a private zone answers: [{"VPCId": "vpc-1", "VPCRegion": `+
 				`"us-east-1"}], in any order; NULL for public zones.`).EmptyIsNull().FixedKind().Same(sameVPCs).
 				Check(`jsonb_typeof(vpcs) = 'array' AND NOT jsonb_path_exists(vpcs, '$[*] ? (!exists(@.VPCId) || !exists(@.VPCRegion))')`).Since(4),
-			declare.Text("query_log_group_arn", "", "The ARN of the log group of CloudWatch Logs, in us-east-1, that gets "+
-				"the DNS queries of a public zone; NULL: they are not logged.").Same(sameLogGroup).Since(4),
+			declare.Text("query_log_group_arn", "",
+				"The ARN of the log group of CloudWatch Logs, in us-east-1, that gets "+
+					"the DNS queries of a public zone; NULL: they are not logged.").Same(sameLogGroup).Since(4),
 			declare.Bool("accelerated_recovery", "HostedZone.Features.AcceleratedRecoveryStatus",
 				"Whether the records of a public zone can be changed within an hour although us-east-1 is down.").
 				Default("false").Usual(modules.Bool(false)).In("EnableAcceleratedRecovery").
@@ -55,7 +56,8 @@ func newZone(c *aws.Clients) *declare.Resource {
 			declare.Bool("is_private", "HostedZone.Config.PrivateZone",
 				"Whether it answers inside VPCs alone.").Computed().Usual(modules.Bool(false)),
 			declare.Texts("name_servers", "DelegationSet.NameServers",
-				"The name servers that answer for it, which the domain's registrar has to be told; NULL for private zones.").
+				"The name servers that answer for it, which the domain's registrar has to be told; NULL for "+
+					"private zones.").
 				Computed().Unordered().EmptyIsNull(),
 			declare.Text("linked_service", "HostedZone.LinkedService.ServicePrincipal",
 				"The AWS service that has made it and alone can change it, such as servicediscovery.amazonaws.com; "+

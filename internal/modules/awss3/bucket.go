@@ -90,7 +90,8 @@ func newBucket(c *aws.Clients) *declare.Resource {
 				"PutBucketReplication", "DeleteBucketReplication", "PutBucketOwnershipControls",
 				"DeleteBucketOwnershipControls", "PutBucketRequestPayment", "PutAccelerateConfiguration",
 				"PutObjectLockConfiguration", "PutBucketAnalyticsConfiguration", "DeleteBucketAnalyticsConfiguration",
-				"PutBucketInventoryConfiguration", "DeleteBucketInventoryConfiguration", "PutBucketMetricsConfiguration",
+				"PutBucketInventoryConfiguration", "DeleteBucketInventoryConfiguration",
+				"PutBucketMetricsConfiguration",
 				"DeleteBucketMetricsConfiguration", "PutBucketIntelligentTieringConfiguration",
 				"DeleteBucketIntelligentTieringConfiguration"),
 		),
@@ -114,7 +115,8 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*s3.Client).CreateBucket,
 			declare.Edit(func(_ context.Context, s *declare.Step, in *s3.CreateBucketInput) error {
 				if s.Scope.Region != firstRegion {
-					in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{LocationConstraint: s3types.BucketLocationConstraint(s.Scope.Region)}
+					in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{
+						LocationConstraint: s3types.BucketLocationConstraint(s.Scope.Region)}
 				}
 				return nil
 			})),

@@ -47,7 +47,8 @@ func configurations() []declare.Column {
 			`When objects expire or move to another storage class: an array of rules, such as [{"ID": "logs", "Status": "Enabled", "Filter": {"Prefix": "logs/"}, "Expiration": {"Days": 30}}].`,
 			lifecycle).As(structure[[]s3types.LifecycleRule](nil)).Same(sameRules[s3types.LifecycleRule](false, nil)),
 		declare.Text("transition_default_minimum_object_size", "TransitionDefaultMinimumObjectSize",
-			"From which size on lifecycle_configuration moves objects: all_storage_classes_128K, which is AWS's default, "+
+			"From which size on lifecycle_configuration moves objects: all_storage_classes_128K, which is AWS's "+
+				"default, "+
 				"or varies_by_storage_class. There is none without a lifecycle_configuration.").
 			OneOf(declare.Values(s3types.TransitionDefaultMinimumObjectSize("").Values())...).
 			OptionalComputed().From(lifecycle).Born(modules.Null).Since(since),
@@ -75,14 +76,15 @@ func configurations() []declare.Column {
 			lock).Same(same[s3types.ObjectLockRule](nil)),
 		configured("replication_configuration", "ReplicationConfiguration",
 			`Where objects are copied to, and by which role: {"Role": "arn:…", "Rules": […]}. Needs versioning_enabled.`,
-			declare.Call((*s3.Client).GetBucketReplication, rarely("ReplicationConfigurationNotFoundError")...)).As(structure(func(c *s3types.ReplicationConfiguration) {
-			for i := range c.Rules {
-				//lint:ignore SA1019 A rule that has it may have no filter.
-				if c.Rules[i].Filter == nil && c.Rules[i].Prefix == nil {
-					c.Rules[i].Filter = &s3types.ReplicationRuleFilter{Prefix: awssdk.String("")} // all objects
+			declare.Call((*s3.Client).GetBucketReplication, rarely("ReplicationConfigurationNotFoundError")...)).As(
+			structure(func(c *s3types.ReplicationConfiguration) {
+				for i := range c.Rules {
+					//lint:ignore SA1019 A rule that has it may have no filter.
+					if c.Rules[i].Filter == nil && c.Rules[i].Prefix == nil {
+						c.Rules[i].Filter = &s3types.ReplicationRuleFilter{Prefix: awssdk.String("")} // all objects
+					}
 				}
-			}
-		})).Same(sameReplication),
+			})).Same(sameReplication),
 		declare.Text("accelerate_configuration", "Status",
 			"Enabled: objects can be moved by way of CloudFront's locations (Transfer Acceleration). Suspended, as of "+
 				"new buckets: they cannot.").

@@ -41,7 +41,8 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				Same(declare.SameKey).Unset(modules.Text("")),
 			replicasColumn(),
 			declare.Text("version_id", "SecretVersionsToStages",
-				"The id of its current version, which changes with its value; NULL as long as it has none.").Computed().As(current),
+				"The id of its current version, which changes with its value; NULL as long as it has none.").Computed().
+				As(current),
 			declare.ARN("arn", "ARN"),
 			declare.Text("owning_service", "OwningService",
 				"The AWS service that manages it, such as rds; NULL if none does.").Computed(),
@@ -51,9 +52,11 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::SecretsManager::Secret", Since: 3,
 			Columns: map[string]string{"ReplicaRegions": "replica_regions"},
-			Docs:    map[string]string{"Type": "What kind of secret it is of a managed external service; NULL for all others."},
+			Docs: map[string]string{"Type": "What kind of secret it is of a managed external service; NULL for " +
+				"all others."},
 			Without: map[string]string{
-				"GenerateSecretString": "it is a deed, and no state: a value is made once, and the column value sets one",
+				"GenerateSecretString": "it is a deed, and no state: a value is made once, and the column value " +
+					"sets one",
 			},
 		},
 		// The name is taken until the old one is deleted.
@@ -71,7 +74,8 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				return smtypes.SecretListEntry{
 					Name: out.Name, Description: out.Description, KmsKeyId: out.KmsKeyId, ARN: out.ARN,
 					OwningService: out.OwningService, DeletedDate: out.DeletedDate,
-					PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, Type: out.Type, SecretVersionsToStages: out.VersionIdsToStages,
+					PrimaryRegion: out.PrimaryRegion, Tags: out.Tags, Type: out.Type,
+					SecretVersionsToStages: out.VersionIdsToStages,
 				}
 			})), ""),
 		// A replica tells the others, too, of which its primary alone decides.
@@ -87,7 +91,8 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.Modify(declare.Call((*secretsmanager.Client).UpdateSecret)),
 			declare.By(setReplicas, "replica_regions")},
 		// AWS deletes it after its default of 30 days, within which it can be restored.
-		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret, declare.Heals("replica")), // that is being removed
+		// that is being removed
+		Delete:    declare.Call((*secretsmanager.Client).DeleteSecret, declare.Heals("replica")),
 		DeleteBy:  remove,
 		HoldsData: true,
 		Reread:    true,

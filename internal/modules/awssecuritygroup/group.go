@@ -34,7 +34,8 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of; the region's default VPC if left out.").
 				CreateOnly().OptionalComputed().Part(modules.PartAlong, "is_default"),
 			declare.Text("owner_id", "OwnerId",
-				"The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
+				"The twelve digits of the account that owns it; another than account where the VPC is shared.").
+				Computed(),
 			declare.Bool("is_default", "GroupName",
 				"Whether it is the VPC's default group, which AWS makes by itself and which goes with the VPC.").
 				Computed().As(declare.Is(defaultName)).Usual(modules.Bool(false)),

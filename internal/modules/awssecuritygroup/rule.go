@@ -67,7 +67,8 @@ func newRule(c *aws.Clients) *declare.Resource {
 				"SourceSecurityGroupId": "source_security_group", "SourceSecurityGroupName": "source_security_group",
 			},
 			Without: map[string]string{
-				"SourceSecurityGroupOwnerId": "the group that source_security_group names is of the rule's own account"},
+				"SourceSecurityGroupOwnerId": "the group that source_security_group names is of the rule's own " +
+					"account"},
 		},
 		AlsoPublished: []declare.Published{{Type: "AWS::EC2::SecurityGroupEgress", Since: 4,
 			Columns: map[string]string{"CidrIp": "cidr_ipv4", "CidrIpv6": "cidr_ipv6", "Description": "description",
@@ -129,7 +130,8 @@ func ofDefaultGroups(ctx context.Context, s *declare.Step, rules []*ec2types.Sec
 	var defaults []ec2types.SecurityGroup
 	if slices.ContainsFunc(rules, asMade) {
 		var err error
-		if defaults, err = declare.Find[ec2types.SecurityGroup](ctx, s.Source(), groups(), "group-name", defaultName); err != nil {
+		if defaults, err = declare.Find[ec2types.SecurityGroup](ctx, s.Source(), groups(), "group-name",
+			defaultName); err != nil {
 			return err
 		}
 	}

@@ -60,7 +60,8 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 			attribute(modules.TypeText, "subscription_role_arn", "SubscriptionRoleArn",
 				"The ARN of the role with which SNS writes to Firehose, which only firehose has and needs."),
 			attribute(modules.TypeJSON, "delivery_policy", "DeliveryPolicy",
-				"How deliveries to an HTTP endpoint are tried again, instead of as the topic says. NULL: as that says.").
+				"How deliveries to an HTTP endpoint are tried again, instead of as the topic says. NULL: as "+
+					"that says.").
 				EmptyIsNull().Check(`jsonb_typeof(delivery_policy) = 'object'`).Same(sameRetries).
 				Since(2),
 			attribute(modules.TypeJSON, "replay_policy", "ReplayPolicy",
@@ -101,8 +102,8 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 					return nil
 				}
 				return &modules.Error{Class: modules.Dependency, Code: pending,
-					Message: "the endpoint has not confirmed the subscription, and until then it cannot be ended (page " +
-						"Unsubscribe); AWS removes it after two days"}
+					Message: "the endpoint has not confirmed the subscription, and until then it cannot be " +
+						"ended (page Unsubscribe); AWS removes it after two days"}
 			})),
 	})
 }

@@ -30,7 +30,8 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		Service: declare.Service(sns.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "TopicArn",
-				"The topic's name, up to 256 letters, digits, hyphens and underscores; that of a FIFO topic ends in .fifo.").
+				"The topic's name, up to 256 letters, digits, hyphens and underscores; that of a FIFO topic ends "+
+					"in .fifo.").
 				As(declare.LastPart(":")).In("Name").Check(
 				`name ~ '^[A-Za-z0-9_-]+(\.fifo)?$' AND length(name) <= 256`),
 			attribute(modules.TypeBool, "fifo_topic", "FifoTopic", "Whether messages are delivered in order and once.").
@@ -58,7 +59,8 @@ func newTopic(c *aws.Clients) *declare.Resource {
 				`For how many days a FIFO topic keeps messages, to be replayed: {"MessageRetentionPeriod": "30"}. NULL: it keeps none.`).
 				EmptyIsNull().Unset(modules.Text("{}")).Since(2),
 			attribute(modules.TypeText, "fifo_throughput_scope", "FifoThroughputScope",
-				"What the limit of messages a second of a FIFO topic is of: Topic or MessageGroup; AWS decides if left out.").
+				"What the limit of messages a second of a FIFO topic is of: Topic or MessageGroup; AWS decides if "+
+					"left out.").
 				OptionalComputed().OneOf("Topic", "MessageGroup").Since(2),
 			declare.JSON("delivery_status_logging", "Attributes",
 				`Which deliveries are logged to CloudWatch Logs: [{"Protocol": "sqs", "SuccessFeedbackRoleArn": "arn:…", "SuccessFeedbackSampleRate": "100", "FailureFeedbackRoleArn": "arn:…"}], of the protocols http/s, sqs, lambda, firehose and application.`).
@@ -71,7 +73,8 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		Published: declare.Published{Type: "AWS::SNS::Topic", Since: 2,
 			Columns: map[string]string{"Subscription": "subscription", "TopicName": "name"},
 			Without: map[string]string{
-				"DataProtectionPolicy": "AWS has offered message data protection to no new customers since April 30, 2026",
+				"DataProtectionPolicy": "AWS has offered message data protection to no new customers since April " +
+					"30, 2026",
 			},
 		},
 		Checks: []string{`fifo_topic = (name LIKE '%.fifo')`, `fifo_topic OR NOT content_based_deduplication`},

@@ -22,7 +22,9 @@ const pageSize = 1000
 // page SetQueueAttributes of the Amazon SQS API Reference.
 func newQueue(c *aws.Clients) *declare.Resource {
 	attributes := declare.Call((*sqs.Client).GetQueueAttributes,
-		declare.With(&sqs.GetQueueAttributesInput{AttributeNames: []sqstypes.QueueAttributeName{sqstypes.QueueAttributeNameAll}}))
+		declare.With(
+			&sqs.GetQueueAttributesInput{AttributeNames: []sqstypes.QueueAttributeName{
+				sqstypes.QueueAttributeNameAll}}))
 	attribute := func(kind modules.Type, name, attribute, doc string) declare.Column {
 		return declare.Of(kind, name, "Attributes["+attribute+"]", doc).From(attributes)
 	}
@@ -36,7 +38,8 @@ func newQueue(c *aws.Clients) *declare.Resource {
 		Service: declare.Service(sqs.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "QueueUrl",
-				"The queue's name: up to 80 letters, digits, hyphens and underscores; that of a FIFO queue ends in .fifo.").
+				"The queue's name: up to 80 letters, digits, hyphens and underscores; that of a FIFO queue ends "+
+					"in .fifo.").
 				As(declare.LastPart("/")).In("QueueName").Check(
 				`name ~ '^[A-Za-z0-9_-]+(\.fifo)?$' AND length(name) <= 80`),
 			attribute(modules.TypeBool, "fifo_queue", "FifoQueue",
@@ -66,7 +69,8 @@ func newQueue(c *aws.Clients) *declare.Resource {
 				EmptyIsNull().Check(`jsonb_typeof(redrive_allow_policy) = 'object'`).Unset(modules.Text("")).
 				Same(sameRedrive).Since(4),
 			attribute(modules.TypeText, "kms_master_key_id", "KmsMasterKeyId",
-				"The KMS key that encrypts messages: an id, an ARN or an alias, such as alias/aws/sqs. NULL: none does.").
+				"The KMS key that encrypts messages: an id, an ARN or an alias, such as alias/aws/sqs. NULL: "+
+					"none does.").
 				Unset(modules.Text("")).Same(declare.SameKey).Since(4),
 			attribute(modules.TypeInteger, "kms_data_key_reuse_period_seconds", "KmsDataKeyReusePeriodSeconds",
 				"How many seconds a data key of that KMS key is used, from 60 to 86400; 300 if left out.").
@@ -81,7 +85,8 @@ func newQueue(c *aws.Clients) *declare.Resource {
 				"Within what messages of a FIFO queue are told apart: queue, if left out, or messageGroup.").
 				OptionalComputed().OneOf("queue", "messageGroup").Since(4),
 			attribute(modules.TypeText, "fifo_throughput_limit", "FifoThroughputLimit",
-				"What the limit of messages a second of a FIFO queue is of: perQueue, if left out, or perMessageGroupId, "+
+				"What the limit of messages a second of a FIFO queue is of: perQueue, if left out, or "+
+					"perMessageGroupId, "+
 					"which needs the deduplication_scope messageGroup.").
 				OptionalComputed().OneOf("perQueue", "perMessageGroupId").Since(4),
 			declare.Text("url", "QueueUrl",

@@ -105,7 +105,8 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		Rows:   values,
 		Create: declare.Call((*ssm.Client).PutParameter),
 		Updates: []declare.Update{declare.Replace(declare.Call((*ssm.Client).PutParameter,
-			declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole), declare.Edit(keepPolicies)))},
+			declare.With(&ssm.PutParameterInput{Overwrite: awssdk.Bool(true)}), declare.Edit(whole),
+			declare.Edit(keepPolicies)))},
 		Delete:    declare.Call((*ssm.Client).DeleteParameter),
 		HoldsData: true, // a SecureString's value, which nothing here knows
 	})

@@ -32,8 +32,8 @@ func Module(c *aws.Clients) *modules.Module {
 func newStateMachine(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[sfn.DescribeStateMachineOutput]{
 		Name: "state_machine",
-		Doc: "State machines, which are workflows. Deleting one, or replacing it, ends its executions at their next step. " +
-			"Its versions and aliases are not shown; deleting it deletes them.",
+		Doc: "State machines, which are workflows. Deleting one, or replacing it, ends its executions at their " +
+			"next step. Its versions and aliases are not shown; deleting it deletes them.",
 		Service: declare.Service(sfn.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "Name", "The state machine's name, up to 80 characters; with logging, letters, "+
@@ -58,7 +58,8 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			declare.Bool("tracing_enabled", "TracingConfiguration.Enabled",
 				"Whether executions are traced with X-Ray.").Default("false"),
 			declare.Text("kms_key_id", "EncryptionConfiguration.KmsKeyId",
-				"The id, ARN or alias of the KMS key that encrypts its definition and executions. NULL: AWS's own does.").Length(1, 2048),
+				"The id, ARN or alias of the KMS key that encrypts its definition and executions. NULL: AWS's "+
+					"own does.").Length(1, 2048),
 			declare.Integer("kms_data_key_reuse_period_seconds", "EncryptionConfiguration.KmsDataKeyReusePeriodSeconds",
 				"For how many seconds a data key of kms_key_id is used, from 60 to 900; 300 if left out.").
 				OptionalComputed().Between(60, 900),
@@ -72,8 +73,10 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			Columns: map[string]string{"Definition": "definition", "DefinitionString": "definition",
 				"StateMachineName": "name", "StateMachineType": "type"},
 			Without: map[string]string{
-				"DefinitionS3Location":    declare.Deed + ": CloudFormation reads from there what the column definition holds",
-				"DefinitionSubstitutions": declare.Deed + ": CloudFormation puts them into what the column definition holds"},
+				"DefinitionS3Location": declare.Deed +
+					": CloudFormation reads from there what the column definition holds",
+				"DefinitionSubstitutions": declare.Deed +
+					": CloudFormation puts them into what the column definition holds"},
 		},
 		Checks: []string{
 			`log_level = 'OFF' OR log_group_arn IS NOT NULL`,

@@ -26,7 +26,8 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 				"The pool of one's own addresses that it is of; Amazon's if left out.").
 				CreateOnly().OptionalComputed().As(unlessAmazon).Since(6),
 			declare.Text("transfer_address", "",
-				"The address that another account offers and that is accepted, rather than allocated. It matters when the "+
+				"The address that another account offers and that is accepted, rather than allocated. It matters "+
+					"when the "+
 					"row is inserted, and never again.").
 				Along().In("Address").Since(6),
 			declare.Text("public_ip", "PublicIp", "The address.").Computed(),
@@ -41,9 +42,11 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 			Fixed: []string{"Domain"},
 			Along: []string{"Address", "IpamPoolId"},
 			Docs: map[string]string{
-				"Address":            "The address of one's own pool that is allocated, or one that has been released and may be got back. It matters when the row is inserted, and never again.",
-				"Domain":             "vpc: AWS has no others any more.",
-				"IpamPoolId":         "The IPAM pool that it is of. It matters when the row is inserted, and never again.",
+				"Address": "The address of one's own pool that is allocated, or one that has been " +
+					"released and may be got back. It matters when the row is inserted, and never again.",
+				"Domain": "vpc: AWS has no others any more.",
+				"IpamPoolId": "The IPAM pool that it is of. It matters when the row is inserted, and " +
+					"never again.",
 				"NetworkBorderGroup": "From where AWS announces it: the region, or a Local Zone.",
 			},
 		},

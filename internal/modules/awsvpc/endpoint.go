@@ -30,7 +30,8 @@ func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 		declare.Bool("private_dns_enabled", "PrivateDnsEnabled",
 			"Whether the service's usual name leads to the endpoint inside the VPC.").Default("false"),
 		declare.Texts("security_group_ids", "Groups[].GroupId",
-			"The ids of the security groups of its network interfaces, such as sg-0a1b2c3d; the VPC's default one if left out.").
+			"The ids of the security groups of its network interfaces, such as sg-0a1b2c3d; the VPC's default one if "+
+				"left out.").
 			In("SecurityGroupIds").OptionalComputed().Unordered().EmptyIsNull().Since(6),
 		declare.Text("dns_name_record_type", "DnsOptions.DnsRecordIpType",
 			"The kind of DNS records it gets; ipv4 if left out.").
@@ -59,10 +60,12 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 	const other = "endpoints of other types, which have such members, are in another table: AWS::EC2::VPCEndpoint"
 	published := declare.Published{Type: "AWS::EC2::VPCEndpoint", Since: 6,
 		Columns: map[string]string{"ServiceName": "service", "VpcEndpointType": name,
-			"RouteTableIds": "endpoint_gateway.route_table_ids",
-			"DnsOptions":    "endpoint_interface.dns_name_record_type", "IpAddressType": "endpoint_interface.ip_address_type",
+			"RouteTableIds":     "endpoint_gateway.route_table_ids",
+			"DnsOptions":        "endpoint_interface.dns_name_record_type",
+			"IpAddressType":     "endpoint_interface.ip_address_type",
 			"PrivateDnsEnabled": "endpoint_interface.private_dns_enabled",
-			"SecurityGroupIds":  "endpoint_interface.security_group_ids", "SubnetIds": "endpoint_interface_subnets.subnet_id",
+			"SecurityGroupIds":  "endpoint_interface.security_group_ids",
+			"SubnetIds":         "endpoint_interface_subnets.subnet_id",
 		},
 		Docs: map[string]string{
 			"IpAddressType": "Which addresses its network interfaces have: ipv4, dualstack or ipv6.",
@@ -85,10 +88,13 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 				"The endpoint's id, such as vpce-0a1b2c3d; NULL until it is created."),
 			declare.Ref("vpc_id", "VpcId", "vpc", "vpc_id", "The VPC it is of.").Required().CreateOnly(),
 			declare.Text("service", "ServiceName",
-				"The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").Required().CreateOnly(),
+				"The service: AWS's own by the end of their names, such as s3 or ecr.api, others by their full names.").
+				Required().CreateOnly(),
 			declare.Policy("PolicyDocument",
-				"Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").OptionalComputed(),
-			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").Computed(),
+				"Who may do what through the endpoint: an endpoint policy document. Everybody everything if left out.").
+				OptionalComputed(),
+			declare.Text("state", "", "pendingacceptance, pending, available, deleting, rejected, failed or expired.").
+				Computed(),
 			declare.Text("failure_message", "LastError.Message",
 				"The last thing that went wrong with it, such as why it failed.").Computed().Since(4),
 			declare.EC2Tags(ec2types.ResourceTypeVpcEndpoint),

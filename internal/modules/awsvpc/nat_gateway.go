@@ -34,14 +34,16 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 				"The gateway's id, such as nat-0a1b2c3d; NULL until it is created."),
 			declare.Ref("subnet_id", "SubnetId", "subnet", "subnet_id",
 				"The subnet it is in; of a public one, a subnet with a route to an internet gateway. Needed to make "+
-					"one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().OptionalComputed(),
+					"one; NULL for regional gateways, which are in a VPC and no subnet.").CreateOnly().
+				OptionalComputed(),
 			declare.Text("connectivity_type", "ConnectivityType",
 				"public (to the Internet) or private (to other networks).").
 				Default("'public'").CreateOnly().OneOf("private", "public"),
 			declare.Ref("elastic_ip_id", "Address.AllocationId", "elastic_ip", "allocation_id",
 				"The address of a public one.").CreateOnly().In("AllocationId"),
 			declare.Integer("max_drain_duration_seconds", "",
-				"How many seconds a further address is still used by connections after it has been taken away, from 1 to "+
+				"How many seconds a further address is still used by connections after it has been taken away, "+
+					"from 1 to "+
 					"4000; 350 if left out.").Local().Between(1, 4000).Since(6),
 			declare.Texts("secondary_allocation_ids", "SecondaryAllocations",
 				"The ids of the allocations of further public addresses that it has.").
@@ -61,9 +63,11 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 			Along:   []string{"AvailabilityZoneAddresses", "SecondaryPrivateIpAddressCount"},
 			Columns: map[string]string{"PrivateIpAddress": "private_ip"},
 			Docs: map[string]string{
-				"AvailabilityMode":               "Whether it is in one availability zone (zonal, if left out) or in those of a VPC (regional).",
-				"SecondaryPrivateIpAddressCount": "How many further private addresses a private gateway begins with. It matters when the row is inserted, and never again.",
-				"VpcId":                          "The VPC of a regional gateway, which has no subnet_id.",
+				"AvailabilityMode": "Whether it is in one availability zone (zonal, if left out) or in " +
+					"those of a VPC (regional).",
+				"SecondaryPrivateIpAddressCount": "How many further private addresses a private gateway begins with. " +
+					"It matters when the row is inserted, and never again.",
+				"VpcId": "The VPC of a regional gateway, which has no subnet_id.",
 			},
 		},
 		Checks: []string{"connectivity_type = 'public' OR elastic_ip_id IS NULL"},

@@ -38,7 +38,8 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 				EmptyIsNull().Same(sameEntries).Check("jsonb_typeof(entries) = 'array'").As(
 				declare.Codec{Decode: entriesOf}),
 			declare.Bool("is_default", "IsDefault",
-				"Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").Computed().Usual(modules.Bool(false)),
+				"Whether it is the VPC's default list, which AWS makes by itself and which goes with the VPC.").
+				Computed().Usual(modules.Bool(false)),
 			declare.EC2Tags(ec2types.ResourceTypeNetworkAcl),
 		},
 		Published: declare.Published{Type: "AWS::EC2::NetworkAcl", Since: 6},

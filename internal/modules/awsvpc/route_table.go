@@ -40,7 +40,8 @@ func newRouteTable(c *aws.Clients) *declare.Resource {
 				"had it in route_table_association.)").
 				Default("false"),
 			declare.Text("owner_id", "OwnerId",
-				"The twelve digits of the account that owns it; another than account where the VPC is shared.").Computed(),
+				"The twelve digits of the account that owns it; another than account where the VPC is shared.").
+				Computed(),
 			declare.EC2Tags(ec2types.ResourceTypeRouteTable),
 		},
 		Published: declare.Published{Type: "AWS::EC2::RouteTable", Since: 6},
@@ -97,7 +98,8 @@ func setMain(ctx context.Context, s *declare.Step) error {
 		return nil
 	case !main:
 		return &modules.Error{Class: modules.Dependency, Code: "Main",
-			Message: "a VPC always has a main route table: it stops being this one when is_main of another is set to true"}
+			Message: "a VPC always has a main route table: it stops being this one when is_main of another is set " +
+				"to true"}
 	}
 	_, err = client.ReplaceRouteTableAssociation(ctx, &ec2.ReplaceRouteTableAssociationInput{
 		AssociationId: association, RouteTableId: s.Have["route_table_id"].Ptr(),

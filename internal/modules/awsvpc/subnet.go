@@ -31,7 +31,8 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 				"Its IPv6 network, a /64 or larger part of the VPC's.").In("Ipv6CidrBlock").OptionalComputed().
 				Check("family(ipv6_cidr_block) = 6").Since(6),
 			declare.Text("availability_zone", "AvailabilityZone",
-				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().OptionalComputed(),
+				"Its availability zone, such as us-east-1a; AWS picks one if left out.").CreateOnly().
+				OptionalComputed(),
 			declare.Bool("map_public_ip_on_launch", "MapPublicIpOnLaunch",
 				"Whether instances started in it get a public IPv4 address.").Default("false").In(
 				"MapPublicIpOnLaunch.Value"),
@@ -61,13 +62,18 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 				"EnableResourceNameDnsARecord", "HostnameType"}},
 			Docs: map[string]string{
 				"AssignIpv6AddressOnCreation": "Whether network interfaces made in it get an IPv6 address.",
-				"EnableDns64":                 "Whether Amazon's DNS server answers with IPv6 addresses for what has IPv4 ones alone.",
-				"EnableLniAtDeviceIndex":      "At which device number of instances local network interfaces are, on an Outpost.",
-				"Ipv4IpamPoolId":              "The IPAM pool that its IPv4 network is of. It matters when the row is inserted, and never again.",
-				"Ipv6IpamPoolId":              "The IPAM pool that its IPv6 network is of. It matters when the row is inserted, and never again.",
-				"Ipv6NetmaskLength":           "How long the mask of the IPv6 network is that the pool chooses. It matters when the row is inserted, and never again.",
-				"Ipv6Native":                  "Whether it has IPv6 alone.",
-				"OutpostArn":                  "The ARN of the Outpost that it is on.",
+				"EnableDns64": "Whether Amazon's DNS server answers with IPv6 addresses for what has " +
+					"IPv4 ones alone.",
+				"EnableLniAtDeviceIndex": "At which device number of instances local network interfaces are, on " +
+					"an Outpost.",
+				"Ipv4IpamPoolId": "The IPAM pool that its IPv4 network is of. It matters when the row " +
+					"is inserted, and never again.",
+				"Ipv6IpamPoolId": "The IPAM pool that its IPv6 network is of. It matters when the row " +
+					"is inserted, and never again.",
+				"Ipv6NetmaskLength": "How long the mask of the IPv6 network is that the pool chooses. It " +
+					"matters when the row is inserted, and never again.",
+				"Ipv6Native": "Whether it has IPv6 alone.",
+				"OutpostArn": "The ARN of the Outpost that it is on.",
 			},
 		},
 		// Two subnets of a VPC cannot have the same network.

@@ -12,7 +12,8 @@ import (
 
 // newVPC declares the table vpc.
 // named says why a pool cannot choose a network: by that a VPC or subnet is recognized before it has an id.
-const named = declare.Deed + ": a pool gives a network of that length, and cidr_block, by which a record is known before " +
+const named = declare.Deed +
+	": a pool gives a network of that length, and cidr_block, by which a record is known before " +
 	"AWS gives it an id, says which"
 
 func newVPC(c *aws.Clients) *declare.Resource {
@@ -57,9 +58,11 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			Along:   []string{"Ipv4IpamPoolId", "VpcEncryptionControl"},
 			Without: map[string]string{"Ipv4NetmaskLength": named},
 			Docs: map[string]string{
-				"InstanceTenancy":      "Whether instances share their hosts: default, or dedicated, from which it can go back and not the other way.",
+				"InstanceTenancy": "Whether instances share their hosts: default, or dedicated, from which it " +
+					"can go back and not the other way.",
 				"VpcEncryptionControl": `Whether traffic within it has to be encrypted: {"Mode": "monitor"} or {"Mode": "enforce"}. It matters when the row is inserted, and never again.`,
-				"Ipv4IpamPoolId":       "The IPAM pool that its network is of. It matters when the row is inserted, and never again.",
+				"Ipv4IpamPoolId": "The IPAM pool that its network is of. It matters when the row is inserted, " +
+					"and never again.",
 			},
 		},
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",

@@ -42,7 +42,8 @@ func describeHost() *modules.Table {
 	return &modules.Table{
 		Name: "host",
 		Doc: "The machines that are managed, and how the engine gets into each: by SSH, or as a directory of its own " +
-			"machine. Nothing is read or changed before iasql_confirm('identity', name) has said that its host key is right.",
+			"machine. Nothing is read or changed before iasql_confirm('identity', name) has said that its host key " +
+			"is right.",
 		Provider:        hosts.Provider,
 		DefinesAccounts: true,
 		Columns: []modules.Column{
@@ -58,11 +59,11 @@ func describeHost() *modules.Table {
 			{Name: "become", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether the login works as root, by sudo -n: it has to be allowed that without a password."},
 			{Name: "private_key", Type: modules.TypeText, WriteOnly: true,
-				Doc: "The text of the login's private key, such as id_ed25519, without a passphrase. Shown as asterisks once " +
-					"it is set; set it to NULL to remove it."},
+				Doc: "The text of the login's private key, such as id_ed25519, without a passphrase. Shown as " +
+					"asterisks once it is set; set it to NULL to remove it."},
 			{Name: "host_root", Type: modules.TypeText, Check: "host_root ~ '^/'",
-				Doc: "A directory of the engine's machine that is managed instead of a host that is reached by SSH. The engine " +
-					"has to be started with --host-root and the same directory."},
+				Doc: "A directory of the engine's machine that is managed instead of a host that is reached by SSH. " +
+					"The engine has to be started with --host-root and the same directory."},
 			{Name: "labels", Type: modules.TypeJSON, Check: "jsonb_typeof(labels) = 'object'",
 				Doc: "What you know it by, such as {\"role\": \"web\"}."},
 			{Name: "locked_by", Type: modules.TypeText, Check: "locked_by <> ''",
@@ -75,8 +76,8 @@ func describeHost() *modules.Table {
 func describeScope() *modules.Table {
 	return &modules.Table{
 		Name: "host_scope",
-		Doc: "What of a host is looked at, a pattern a row. What no row names is neither read nor imported, made, changed " +
-			"or deleted.",
+		Doc: "What of a host is looked at, a pattern a row. What no row names is neither read nor imported, made, " +
+			"changed or deleted.",
 		Provider: hosts.Provider,
 		Columns: []modules.Column{
 			hosts.AccountColumn(),
@@ -84,13 +85,15 @@ func describeScope() *modules.Table {
 				Enum: []string{hosts.KindFile}, Doc: "What the pattern names: file."},
 			{Name: "pattern", Type: modules.TypeText, Required: true, Identity: true,
 				Check: `pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
-				Doc: "An absolute path. In it * stands for any characters of a name, ? for one, ** for any directories, and at " +
-					"the end for all that is below: /etc/myapp/** . Symbolic links are not followed."},
+				Doc: "An absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
+					"directories, and at the end for all that is below: /etc/myapp/** . Symbolic links are not " +
+					"followed."},
 			{Name: "prune", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether the mode ENFORCE deletes what is there and has no record. Otherwise it imports that."},
 			{Name: "validate", Type: modules.TypeText, Check: `validate ~ '^\S.*\s\S*%s'`,
 				Doc: "A command that has to accept the new content of a file before it replaces the old one, such as " +
-					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, without a shell."},
+					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, " +
+					"without a shell."},
 		},
 	}
 }

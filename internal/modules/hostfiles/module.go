@@ -61,17 +61,19 @@ var table = &modules.Table{
 			Doc:  "What it is: file, directory or link, which is symbolic."},
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
 			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
-			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose sha256 tells " +
-				"whether it has changed. NULL leaves it as it is."},
+			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose " +
+				"sha256 tells whether it has changed. NULL leaves it as it is."},
 		{Name: columnTarget, Type: modules.TypeText, Check: "target <> '' AND octet_length(target) <= 4096",
 			Doc: "Where a link leads to."},
-		{Name: columnMode, Type: modules.TypeText, OptionalComputed: true, Check: "mode ~ '^[0-7]{3,4}$'", Equal: sameMode,
-			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0755 for a new directory. A " +
-				"link has none."},
+		{Name: columnMode, Type: modules.TypeText, OptionalComputed: true, Check: "mode ~ '^[0-7]{3,4}$'",
+			Equal: sameMode,
+			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0755 for a new " +
+				"directory. A link has none."},
 		{Name: columnOwner, Type: modules.TypeText, OptionalComputed: true, Check: "owner <> ''",
 			Doc: "Its owner, by the name in the host's /etc/passwd, or else the number. NULL: whoever makes it."},
 		{Name: columnGroup, Type: modules.TypeText, OptionalComputed: true, Check: "grp <> ''",
-			Doc: "Its group, by the name in the host's /etc/group, or else the number. NULL: that of whoever makes it."},
+			Doc: "Its group, by the name in the host's /etc/group, or else the number. NULL: that of whoever " +
+				"makes it."},
 		{Name: columnSize, Type: modules.TypeBigint, Computed: true, Doc: "How many bytes a file has."},
 		{Name: columnSHA256, Type: modules.TypeText, Computed: true,
 			Doc: "The SHA-256 of a file's content in hexadecimal digits; NULL of one that is larger than 64 MiB."},
@@ -204,14 +206,16 @@ func (f *files) Create(ctx context.Context, m modules.Mutation) (modules.Row, er
 func (f *files) Update(ctx context.Context, m modules.Mutation) error {
 	want := entry(m.Want, m.Columns)
 	want.Path, want.Kind = m.Have[columnPath].String(), m.Have[columnKind].String()
-	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "ChangeFile"}, func(call modules.Entry) error {
-		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, want, seen(m.Have))
-	})
+	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "ChangeFile"},
+		func(call modules.Entry) error {
+			return f.hosts.ApplyFile(ctx, m.Scope.Account, call, want, seen(m.Have))
+		})
 }
 
 // Delete implements [modules.Deleter]. A directory has to be empty.
 func (f *files) Delete(ctx context.Context, m modules.Mutation) error {
-	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "DeleteFile"}, func(call modules.Entry) error {
-		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, nil, seen(m.Have))
-	})
+	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "DeleteFile"},
+		func(call modules.Entry) error {
+			return f.hosts.ApplyFile(ctx, m.Scope.Account, call, nil, seen(m.Have))
+		})
 }

@@ -325,7 +325,8 @@ func (r *run) mutable() []string {
 	return columns
 }
 
-// made reports whether a column is made of what AWS publishes, and so tested with all of them (TestRichest of package declare).
+// made reports whether a column is made of what AWS publishes, and so tested with all of them (TestRichest of package
+// declare).
 func (r *run) made(column string) bool {
 	declared, ok := r.Resource.(interface{ Made() []string })
 	return ok && slices.Contains(declared.Made(), column)
@@ -356,7 +357,8 @@ func (r *run) generated(column string) []modules.Value {
 func (r *run) update(have modules.Row, column string) {
 	r.Helper()
 	r.journal.Take()
-	if err := Update(r.ctx, r.Resource.(modules.Updater), r.permit, r.Scope, have, r.Want, []string{column}); err != nil {
+	if err := Update(r.ctx, r.Resource.(modules.Updater), r.permit, r.Scope, have, r.Want,
+		[]string{column}); err != nil {
 		r.Fatalf("update %s: %v", column, err)
 	}
 	allowed := max(1, r.Calls[column])

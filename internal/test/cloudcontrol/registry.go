@@ -139,7 +139,8 @@ func (s *Server) cloudFormation(w http.ResponseWriter, c *call) {
 		case "DescribeType":
 			answer, err = s.describeType(c.scope, in.Get)
 		default:
-			err = fault("InvalidAction", "this endpoint answers ListTypes and DescribeType of CloudFormation only, not %s", c.action)
+			err = fault("InvalidAction",
+				"this endpoint answers ListTypes and DescribeType of CloudFormation only, not %s", c.action)
 		}
 		s.mu.Unlock()
 	}

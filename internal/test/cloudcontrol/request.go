@@ -239,8 +239,9 @@ func later(a, b time.Time) time.Time {
 
 // hookProgress is a HookProgressEvent.
 type hookProgress struct {
-	HookTypeName, HookTypeVersionId, HookTypeArn, InvocationPoint, HookStatus, HookStatusMessage, FailureMode string
-	HookEventTime                                                                                             json.Number
+	HookTypeName, HookTypeVersionId, HookTypeArn, InvocationPoint string
+	HookStatus, HookStatusMessage, FailureMode                    string
+	HookEventTime                                                 json.Number
 }
 
 // find returns a request by its token.

@@ -88,7 +88,8 @@ func (OwnTags) Apply(c Call) faultproxy.Fault {
 	for name, values := range c.Params {
 		if strings.HasSuffix(name, ".Key") && strings.HasPrefix(values[0], "aws:") {
 			return refusal(400, "InvalidParameterValue",
-				"Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for internal use", values[0])
+				"Value ( %s ) for parameter key is invalid. Tag keys starting with 'aws:' are reserved for "+
+					"internal use", values[0])
 		}
 	}
 	if strings.Contains(c.Body, `"Key":"aws:`) || strings.Contains(c.Body, "<Key>aws:") && c.Service != "s3" {

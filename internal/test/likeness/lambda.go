@@ -108,8 +108,8 @@ func (r *Functions) create(c Call) faultproxy.Fault {
 	})}
 }
 
-// keep remembers what the emulator forgets of a function; what is left out stays as it was (UpdateFunctionConfiguration,
-// AWS Lambda API Reference).
+// keep remembers what the emulator forgets of a function; what is left out stays as it was
+// (UpdateFunctionConfiguration, AWS Lambda API Reference).
 func (r *Functions) keep(key string, in networking) {
 	if in.DeadLetterConfig != nil {
 		r.set("dead letters "+key, in.DeadLetterConfig.TargetArn)

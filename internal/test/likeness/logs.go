@@ -40,7 +40,8 @@ func (r *LogGroups) Apply(c Call) faultproxy.Fault {
 		if named && (in["logGroupNamePrefix"] != nil || in["logGroupNamePattern"] != nil || len(names) == 0 ||
 			len(names) > 50) {
 			return refusal(400, "InvalidParameterException",
-				"1 to 50 logGroupIdentifiers can be specified, and no other filter than includeLinkedAccounts with them.")
+				"1 to 50 logGroupIdentifiers can be specified, and no other filter than includeLinkedAccounts "+
+					"with them.")
 		}
 		return faultproxy.Fault{Rewrite: document(func(answer map[string]any) {
 			if named {

@@ -118,7 +118,8 @@ func (r *DBInstances) delete(c Call, id, key string) faultproxy.Fault {
 	}
 	if c.Params.Get("SkipFinalSnapshot") != "true" && r.unavailable(key) {
 		return refused("InvalidDBInstanceState",
-			fmt.Sprintf("Cannot create a snapshot because the database instance %s is not currently in the available state.", id))
+			fmt.Sprintf("Cannot create a snapshot because the database instance %s is not currently in the "+
+				"available state.", id))
 	}
 	describe := "Action=DescribeDBInstances&Version=" + versions["rds"] + "&DBInstanceIdentifier=" + id
 	return faultproxy.Fault{Instead: describe, Rewrite: func(body []byte) []byte {
