@@ -79,7 +79,7 @@ type listingRow struct {
 	tried, changed time.Duration
 	news           bool          // ever
 	listed         time.Duration // when the last complete one began
-	complete       bool          // there was one
+	last           bool          // the last one was complete
 }
 
 type opRow struct {
@@ -578,9 +578,9 @@ func (db *database) listed(lease store.Lease, ended, gone []store.Listing) error
 			db.listings[at] = r
 		}
 		r.tried, r.Rules, r.Denied, r.Partly, r.Within = db.w.now-l.Age, l.Rules, l.Denied, l.Partly, l.Within
-		r.Complete = r.Complete || l.Complete
+		r.Complete, r.last = r.Complete || l.Complete, l.Complete
 		if l.Complete {
-			r.listed, r.complete = r.tried, true
+			r.listed = r.tried
 		}
 		if l.Denied == "" || l.Partly {
 			r.Objects = l.Objects

@@ -49,7 +49,7 @@ func (db *database) hintsDue() []store.Hint {
 		h := row.Hint
 		h.Due, h.Newest = counts[place{h.Table, h.Scope}], newest[place{h.Table, h.Scope}]
 		if l := db.listings[listingKey{h.Table, h.Scope}]; l != nil {
-			h.Known = l.complete && l.listed == l.tried && row.at < l.listed-window-5*time.Second
+			h.Known = l.last && row.at < l.listed-window-5*time.Second
 		}
 		list = append(list, h)
 	}

@@ -58,7 +58,8 @@ func describeEventSource() *modules.Table {
 			{Name: "region", Type: modules.TypeText, Check: "region ~ '^[a-z]{2}(-[a-z]+)+-[0-9]+$'",
 				Doc: "The region whose events it has. NULL: those of all regions, which send theirs there."},
 			{Name: "queue", Type: modules.TypeText,
-				Check: "queue ~ '^(https?://[^[:space:]]+/[0-9]+/|arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:)[A-Za-z0-9_-]{1,80}(\\.fifo)?$'",
+				Check: "queue ~ " +
+					"'^(https?://[^[:space:]]+/[0-9]+/|arn:aws[a-z-]*:sqs:[a-z0-9-]+:[0-9]{12}:)[A-Za-z0-9_-]{1,80}(\\.fifo)?$'",
 				Doc: "The queue of Amazon SQS that a rule of EventBridge sends to, by its URL or ARN. The engine " +
 					"deletes what it has read from it."},
 			{Name: "bucket", Type: modules.TypeText, Check: "bucket ~ '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$'",
