@@ -272,20 +272,23 @@ func (db *database) reserved(t *modules.Table, vals modules.Row) bool {
 }
 
 // leaving reports whether an open transaction takes away a record that a version
-// comes to reference: a foreign key makes others wait. old is nil for a new one.
+// comes to reference: a foreign key makes others wait, when the transaction ends. A reference to
+// another region is refused before that. old is nil for a new record.
 func (db *database) leaving(t *modules.Table, old, vals modules.Row) bool {
+	leaving := false
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.References == nil || vals[c.Name].IsNull() || old[c.Name] == vals[c.Name] {
 			continue
 		}
 		at := decide.RecordRef{Table: c.References.Table, ID: vals[c.Name].Int()}
-		if parent := db.rows[at.Table][at.ID]; parent != nil &&
-			parent.vals[modules.ColumnRegion] == vals[modules.ColumnRegion] && db.going(at) {
-			return true
+		parent := db.rows[at.Table][at.ID]
+		if parent != nil && parent.vals[modules.ColumnRegion] != vals[modules.ColumnRegion] {
+			return false
 		}
+		leaving = leaving || parent != nil && db.going(at)
 	}
-	return false
+	return leaving
 }
 
 // going reports whether an open transaction has deleted the record, or moved it to
