@@ -121,7 +121,8 @@ func loadShownStates(ctx context.Context, tx pgx.Tx, states map[recordKey]*recor
 		LEFT JOIN pending p ON p.name = i.name AND p.id = i.id
 		LEFT JOIN open b ON b.id = p.batch
 		LEFT JOIN gone o ON o.name = i.name AND o.id = i.id
-		WHERE s.state IS NOT NULL OR s.review OR p.id IS NOT NULL OR o.failed IS NOT NULL`, names, ids)
+		WHERE s.state IS NOT NULL OR s.review OR p.id IS NOT NULL OR o.failed IS NOT NULL`,
+		pgx.QueryExecModeExec, names, ids) // a plan for any number of records takes ten times as long
 	if err != nil {
 		return err
 	}
