@@ -332,7 +332,7 @@ type movedTable struct {
 }
 
 // mostBetween bounds the entries of the audit log that two times are compared by.
-const mostBetween = 10_000
+const mostBetween = 8_000
 
 // loadBetween compares all tables at two times, by the audit log: what came and went between
 // them is not different. Of each table the newest records are shown.
