@@ -244,7 +244,7 @@ func TestRightsOfParts(t *testing.T) {
 	refused(reader, "permission denied for table network", `DELETE FROM network`)
 	refused(guest, "permission denied for table subnet", `INSERT INTO network (name, nat) VALUES ('theirs', 'none')`)
 	refused(guest, "permission denied", `DELETE FROM network`)
-	if got := w.PSQL(`SELECT count(*) FROM network`, `SELECT count(*) FROM vpc WHERE NOT is_default`); got != "1\n2" {
+	if got := w.PSQL(`SELECT count(*) FROM network`, `SELECT count(*) FROM vpc WHERE is_default IS NOT TRUE`); got != "1\n2" {
 		t.Errorf("after what was refused there are %s", got)
 	}
 	if got := get(reader, `SELECT count(*) FROM iasql_parts`); got != "9" {
