@@ -28,7 +28,7 @@ func playCredentials(n *night) {
 	n.logs("the account is held", "ExpiredToken")
 	n.typesAndSees("look", "account default", "ExpiredToken")
 	n.typesAndSees("credentials.look",
-		"default||nothing is pushed or pulled until it is known whose the credentials are", "ExpiredToken")
+		"default||nothing is pushed or pulled until it is known who it is", "ExpiredToken")
 	n.PSQL(`UPDATE queue SET delay_seconds = 1 WHERE name = 'a'`)
 	if says := n.Refused(`SELECT iasql_sync_now()`); !strings.Contains(says, "IA061") {
 		n.Errorf("sync_now says %s", says)
