@@ -91,17 +91,17 @@ func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]ru
 	return append(all, beyond...), scopes, err
 }
 
-// ApplyFile makes, changes or deletes a file.
+// ApplyFile makes, changes or deletes a file. What the tables say of the host is read anew: an edit that was made once
+// the host was locked is not made.
 func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry, want, have *runner.Entry) error {
-	settings, err := h.Settings(ctx, name)
+	settings, err := h.settings(ctx, name, true)
 	if err != nil {
 		return err
 	}
 	if settings.LockedBy != "" {
 		return &modules.Error{Class: modules.Dependency, Code: "Locked",
-			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until UPDATE host SET locked_by "+
-				"= NULL "+
-				"WHERE name = '%s'", name, clean(settings.LockedBy), strings.ReplaceAll(name, "'", "''"))}
+			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until "+
+				"UPDATE host SET locked_by = NULL WHERE name = '%s'", name, clean(settings.LockedBy), strings.ReplaceAll(name, "'", "''"))}
 	}
 	request := &runner.Request{Verb: runner.Apply, Want: want, Have: have}
 	path := ""

@@ -221,15 +221,19 @@ func sameWay(a, b *Settings) bool {
 		a.PrivateKey == b.PrivateKey && a.Root == b.Root
 }
 
-// Settings returns what the tables say of a host.
+// Settings returns what the tables say of a host, or said a moment ago.
 func (h *Hosts) Settings(ctx context.Context, name string) (Settings, error) {
+	return h.settings(ctx, name, false)
+}
+
+func (h *Hosts) settings(ctx context.Context, name string, anew bool) (Settings, error) {
 	k := h.host(name)
 	release, err := k.take(ctx)
 	if err != nil {
 		return Settings{}, err
 	}
 	defer release()
-	if err := h.load(ctx, k, false); err != nil {
+	if err := h.load(ctx, k, anew); err != nil {
 		return Settings{}, err
 	}
 	k.lock.Lock()

@@ -175,3 +175,17 @@ func TestMissingRunner(t *testing.T) {
 		}
 	}
 }
+
+// TestLockedSince: a host that was locked after it was looked at is locked.
+func TestLockedSince(t *testing.T) {
+	t.Parallel()
+	asked := &stub{said: "host key a"}
+	h := answering(asked, scoped)
+	locked := scoped
+	locked.Address, locked.LockedBy = "192.0.2.1", "the night shift"
+	h.options.Load = func(context.Context, string) (Settings, error) { return locked, nil }
+	err := h.ApplyFile(t.Context(), "web", modules.Entry{}, &runner.Entry{Path: "/etc/app/a", Kind: runner.File}, nil)
+	if e := new(modules.Error); !errors.As(err, &e) || e.Code != "Locked" {
+		t.Errorf("a host that is locked: %v", err)
+	}
+}
