@@ -101,7 +101,8 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 	if settings.LockedBy != "" {
 		return &modules.Error{Class: modules.Dependency, Code: "Locked",
 			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until "+
-				"UPDATE host SET locked_by = NULL WHERE name = '%s'", name, clean(settings.LockedBy), strings.ReplaceAll(name, "'", "''"))}
+				"UPDATE host SET locked_by = NULL WHERE name = '%s'", name, clean(settings.LockedBy),
+				strings.ReplaceAll(name, "'", "''"))}
 	}
 	request := &runner.Request{Verb: runner.Apply, Want: want, Have: have}
 	path := ""
