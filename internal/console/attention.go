@@ -213,8 +213,7 @@ func (v *visit) attention(d overviewData) g.Node {
 	if len(d.engines) == 0 {
 		return h.Section(h.Class("card urgent held"), h.H2(g.Text("No engine is connected")),
 			h.P(g.Text("Nothing is pushed and nothing is pulled until one is. Start one on a machine that reaches "+
-				"the cloud, with the "+
-				"engine's login to this database:")),
+				"the cloud, with the engine's login to this database:")),
 			h.Pre(h.Class("sql"), g.Text("engine serve --database-url postgres://…/"+v.base.Database)))
 	}
 	var drawn []g.Node

@@ -394,8 +394,7 @@ func betweenCards(tables []movedTable) g.Node {
 	if !tables[0].whole {
 		cards = append(cards, h.P(h.Class("alert busy"),
 			g.Text(fmt.Sprintf("More has happened between the two times than can be compared: only the newest %s "+
-				"entries "+
-				"of the audit log were. Choose a table, or times that are nearer to each other.",
+				"entries of the audit log were. Choose a table, or times that are nearer to each other.",
 				grouped(mostBetween)))))
 	}
 	for _, t := range tables {

@@ -16,11 +16,11 @@ import (
 
 // node is a record, or a table, in a drawing.
 type node struct {
-	key, title, sub string
-	record          recordKey
-	href            string
-	class           string // here, bad, busy
-	rank            int    // column of the drawing
+	record     recordKey // if it is one
+	title, sub string
+	href       string
+	class      string // here, bad, busy
+	rank       int    // column of the drawing
 }
 
 type edge struct{ from, to int }

@@ -94,7 +94,7 @@ func tableGraph(tables []*tableInfo, states []stateCount, references []reference
 		if t.exact && t.records == 1 {
 			sub = "1 record"
 		}
-		gr.nodes = append(gr.nodes, node{key: t.name, title: t.name, sub: sub, href: "/records/" + t.name})
+		gr.nodes = append(gr.nodes, node{title: t.name, sub: sub, href: "/records/" + t.name})
 	}
 	for _, s := range states {
 		if i, ok := at[s.table]; ok {

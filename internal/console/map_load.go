@@ -208,9 +208,7 @@ func referenceText(columns []string) string {
 		return parts[0]
 	}
 	return "array_to_string(CASE WHEN num_nulls(" + strings.Join(parts, ", ") + ") = 0 THEN ARRAY[" +
-		strings.Join(parts,
-			", ") +
-		"] END, E'\\x1f')"
+		strings.Join(parts, ", ") + "] END, E'\\x1f')"
 }
 
 // called is the SQL of what people call a record.
@@ -379,9 +377,7 @@ func (d *mapData) inside(t *mapTable, choice mapChoice) string {
 		for _, up := range inner.ties {
 			if up.to == choice.within && up.byID() && !up.list {
 				either = append(either, "t."+ident(k.column)+" IN (SELECT i.id FROM "+table(k.to)+" i WHERE i."+
-					ident(up.column)+
-					" = "+
-					id+")")
+					ident(up.column)+" = "+id+")")
 			}
 		}
 	}

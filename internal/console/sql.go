@@ -152,8 +152,7 @@ func (v *visit) sqlForm(p *sqlPage) g.Node {
 						g.Text("JSON")))),
 			h.P(h.Class("muted small"),
 				g.Text(fmt.Sprintf("Ctrl Enter runs. Tab takes a name that is offered, Escape leaves it. A download "+
-					"runs the "+
-					"statements again, read only, and has what the last one finds: up to %s rows and %d MB.",
+					"runs the statements again, read only, and has what the last one finds: up to %s rows and %d MB.",
 					grouped(mostDownloadRows), mostDownload>>20))),
 		})),
 		g.If(free && p.mayWrite, v.saveForm(p)))

@@ -49,7 +49,7 @@ func (h *Hosts) files(ctx context.Context, name string, request *runner.Request,
 
 // ListFiles returns all that the host's scopes name, and those scopes.
 func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []Scope, error) {
-	settings, err := h.Settings(ctx, name)
+	settings, err := h.settings(ctx, name, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,7 +64,7 @@ func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []S
 
 // GetFiles returns what there is of paths, and the host's scopes. What those do not name is not read, and says so.
 func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]runner.Entry, []Scope, error) {
-	settings, err := h.Settings(ctx, name)
+	settings, err := h.settings(ctx, name, false)
 	if err != nil {
 		return nil, nil, err
 	}

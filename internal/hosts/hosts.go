@@ -221,11 +221,7 @@ func sameWay(a, b *Settings) bool {
 		a.PrivateKey == b.PrivateKey && a.Root == b.Root
 }
 
-// Settings returns what the tables say of a host, or said a moment ago.
-func (h *Hosts) Settings(ctx context.Context, name string) (Settings, error) {
-	return h.settings(ctx, name, false)
-}
-
+// settings returns what the tables say of a host, or, unless that is read anew, said a moment ago.
 func (h *Hosts) settings(ctx context.Context, name string, anew bool) (Settings, error) {
 	k := h.host(name)
 	release, err := k.take(ctx)

@@ -32,8 +32,7 @@ func embeddedRunner(arch string) ([]byte, error) {
 	packed, err := embedded.ReadFile("embedded/runner-linux-" + arch + ".gz")
 	if err != nil {
 		return nil, fmt.Errorf("this engine was built without the runner for linux/%s: build it with make "+
-			"build, which "+
-			"makes the runners first", arch)
+			"build, which makes the runners first", arch)
 	}
 	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

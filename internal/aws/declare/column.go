@@ -139,8 +139,7 @@ func (c Column) Records(table, key string, since int) Column {
 	shown := Of(modules.TypeIDs, c.Name+"_records", "",
 		fmt.Sprintf("The ids of the records of %s that %s names, in the "+
 			"same order; NULL in place of one without a record. Write either: by its record, what AWS has no name for "+
-			"yet can "+
-			"be named.", table, c.Name)).Local().Since(since)
+			"yet can be named.", table, c.Name)).Local().Since(since)
 	shown.Column.Records = &modules.Reference{Table: table, Key: key, NameColumn: c.Name}
 	c.companion = &shown
 	return c

@@ -110,8 +110,7 @@ func newTable(c *aws.Clients) *declare.Resource {
 				In("S3BucketSource").As(source).Along().
 				Check(`import_source_specification ?& ARRAY['S3BucketSource', 'InputFormat']`).Since(2),
 			declare.Policy("Policy", "Who may use it, besides what the policies of users and roles say: a "+
-				"resource-based "+
-				"policy. NULL: it has none.").In("Policy", "ResourcePolicy").Since(2).
+				"resource-based policy. NULL: it has none.").In("Policy", "ResourcePolicy").Since(2).
 				From(declare.Call((*dynamodb.Client).GetResourcePolicy, made, declare.None("PolicyNotFoundException"),
 					declare.IfAllowed(), declare.Rarely())),
 			declare.Bool("deletion_protection_enabled", "DeletionProtectionEnabled",

@@ -39,8 +39,7 @@ func newAddressAssociation(c *aws.Clients) *declare.Resource {
 				Required().Identity().CreateOnly().Part(modules.PartFirst, ""),
 			declare.Ref("instance_id", "InstanceId", "instance", "instance_id",
 				"The instance that has it, which must have one network interface. NULL where "+
-					"network_interface_id says "+
-					"it, and of an interface that no instance has.").
+					"network_interface_id says it, and of an interface that no instance has.").
 				OptionalComputed().Part(modules.PartFirst, ""),
 			declare.Text("network_interface_id", "NetworkInterfaceId",
 				"The network interface that has it. NULL: the first one of instance_id.").OptionalComputed(),

@@ -43,8 +43,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ec2types.Instance]{
 		Name: "instance",
 		Doc: "Instances: virtual machines. Deleting a row terminates the instance, and deletes the volumes that go " +
-			"with it. " +
-			"An instance that is changed in " + strings.Join(whileStopped, ", ") +
+			"with it. An instance that is changed in " + strings.Join(whileStopped, ", ") +
 			" is stopped and started again if it runs.",
 		Service:  declare.Service(ec2.NewFromConfig),
 		Creation: modules.ByTag,
@@ -99,8 +98,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				OneOf("disabled", "enabled"), "InstanceMetadataTags"),
 			declare.Text("cpu_credits", "",
 				"Whether a burstable instance may use more than the credits that it has: standard or unlimited; "+
-					"as its "+
-					"type has it if left out. NULL of other types.").
+					"as its type has it if left out. NULL of other types.").
 				In("CreditSpecification.CpuCredits").OptionalComputed().OneOf("standard", "unlimited").Since(5),
 			attribute(declare.Bool("disable_api_termination", "DisableApiTermination.Value",
 				"Whether AWS refuses to terminate it; not if left out.").OptionalComputed().Born(modules.Bool(false)),
@@ -124,8 +122,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			// list has for it in operation.
 			declare.Text("usage_operation", "UsageOperation",
 				"What it is billed as, by what its image says of operating system and licence, such as RunInstances "+
-					"(Linux) or "+
-					"RunInstances:0002 (Windows).").Computed().Since(8),
+					"(Linux) or RunInstances:0002 (Windows).").Computed().Since(8),
 			declare.Text("instance_lifecycle", "InstanceLifecycle",
 				"How it was bought: spot, scheduled, capacity-block or interruptible-capacity-reservation; NULL: on "+
 					"demand.").

@@ -50,12 +50,10 @@ func newVolume(c *aws.Clients) *declare.Resource {
 				"The snapshot it was made from; empty at first if left out.").CreateOnly().OptionalComputed(),
 			declare.Text("source_volume_id", "SourceVolumeId",
 				"The id of the volume that it is made as a copy of, in the same availability zone, and at least as "+
-					"large; "+
-					"NULL if it is none.").CreateOnly().Since(6),
+					"large; NULL if it is none.").CreateOnly().Since(6),
 			declare.Bool("auto_enable_io", "AutoEnableIO.Value",
 				"Whether it is read and written on, at once, after AWS has found that its data may be "+
-					"inconsistent; not "+
-					"if left out.").
+					"inconsistent; not if left out.").
 				OptionalComputed().Born(modules.Bool(false)).Since(6).
 				From(declare.Call((*ec2.Client).DescribeVolumeAttribute, declare.IfAllowed(), declare.Rarely(),
 					declare.With(

@@ -57,8 +57,7 @@ func newFileSystem(c *aws.Clients) *declare.Resource {
 				From(declare.Call((*efs.Client).DescribeFileSystemPolicy, declare.None("PolicyNotFound"))),
 			declare.Text("replication_overwrite_protection", "FileSystemProtection.ReplicationOverwriteProtection",
 				"Whether no other file system can be replicated into it: ENABLED, if left out, or DISABLED; "+
-					"REPLICATING "+
-					"while one is.").In("ReplicationOverwriteProtection").OptionalComputed().Since(2),
+					"REPLICATING while one is.").In("ReplicationOverwriteProtection").OptionalComputed().Since(2),
 			replicationColumn(),
 			declare.Text("life_cycle_state", "LifeCycleState",
 				"creating, available, updating, deleting or error.").Computed(),

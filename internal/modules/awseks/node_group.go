@@ -22,8 +22,7 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[ekstypes.Nodegroup]{
 		Name: "eks_node_group",
 		Doc: "Managed node groups: the instances on which a cluster runs what is given to it. EKS makes an Auto " +
-			"Scaling group for each. " +
-			"Deleting one drains and terminates its nodes.",
+			"Scaling group for each. Deleting one drains and terminates its nodes.",
 		Service: declare.Service(eks.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Ref("cluster_id", "ClusterName", "eks_cluster", "cluster_name",

@@ -35,8 +35,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 	return declare.New(c, declare.Table[kinesistypes.StreamDescriptionSummary]{
 		Name: "kinesis_stream",
 		Doc: "Data streams. Deleting one deletes what is in it; AWS refuses that while the stream has registered " +
-			"consumers. " +
-			"AWS takes one change of a stream after the other, each of which can take minutes.",
+			"consumers. AWS takes one change of a stream after the other, each of which can take minutes.",
 		Service: declare.Service(kinesis.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "StreamName",

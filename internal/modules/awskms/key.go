@@ -34,8 +34,7 @@ func newKey(c *aws.Clients) *declare.Resource {
 			"Deleting a row schedules the key's deletion, and deletes its aliases. The key cannot be used from then " +
 			"on, and is gone after AWS's default of 30 days, with all that it has encrypted; " +
 			"until then, aws kms cancel-key-deletion brings it back. A column that replaces the key does the same to " +
-			"the old one. " +
-			"Where a key's own policy keeps the engine from reading it, the table cannot be read, and " +
+			"the old one. Where a key's own policy keeps the engine from reading it, the table cannot be read, and " +
 			"iasql_get_errors() says so.",
 		Service:  declare.Service(kms.NewFromConfig),
 		Creation: modules.ByTag,

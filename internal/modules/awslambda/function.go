@@ -69,8 +69,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				In("ReservedConcurrentExecutions").Check("reserved_concurrent_executions >= 0"),
 			declare.Bool("publish_to_latest_published", "",
 				"Whether what is pushed is published, too, as the version $LATEST.PUBLISHED: that of functions on "+
-					"Lambda "+
-					"Managed Instances. AWS refuses it of others.").
+					"Lambda Managed Instances. AWS refuses it of others.").
 				Along().In("PublishTo").As(latestPublished).Since(5),
 		}, settings(), []declare.Column{
 			declare.ARN("arn", "Configuration.FunctionArn").In("FunctionArn", "Resource"),

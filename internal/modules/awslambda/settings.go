@@ -38,8 +38,7 @@ func settings() []declare.Column {
 				declare.None("ResourceNotFoundException"))...)), // it has not been published
 		declare.Text("recursive_loop", "RecursiveLoop",
 			"What Lambda does when the function is called in a loop by what it writes: Terminate, as of new "+
-				"functions, "+
-				"stops it; Allow does nothing.").
+				"functions, stops it; Allow does nothing.").
 			OneOf(declare.Values(lambdatypes.RecursiveLoop("").Values())...).OptionalComputed().
 			Born(modules.Text(string(lambdatypes.RecursiveLoopTerminate))).Since(settled).
 			From(declare.Call((*lambda.Client).GetFunctionRecursionConfig, rarely()...)),

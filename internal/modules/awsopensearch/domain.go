@@ -56,8 +56,7 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 	return declare.New(c, declare.Table[ostypes.DomainStatus]{
 		Name: "domain",
 		Doc: "Domains of OpenSearch Service. Deleting one deletes all that it holds. Most changes take AWS many " +
-			"minutes, in which it takes no other. " +
-			"IaSQL's table domain_subnets is the column subnets.",
+			"minutes, in which it takes no other. IaSQL's table domain_subnets is the column subnets.",
 		Service: declare.Service(opensearch.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("domain_name", "DomainName",

@@ -48,8 +48,7 @@ func configurations() []declare.Column {
 			lifecycle).As(structure[[]s3types.LifecycleRule](nil)).Same(sameRules[s3types.LifecycleRule](false, nil)),
 		declare.Text("transition_default_minimum_object_size", "TransitionDefaultMinimumObjectSize",
 			"From which size on lifecycle_configuration moves objects: all_storage_classes_128K, which is AWS's "+
-				"default, "+
-				"or varies_by_storage_class. There is none without a lifecycle_configuration.").
+				"default, or varies_by_storage_class. There is none without a lifecycle_configuration.").
 			OneOf(declare.Values(s3types.TransitionDefaultMinimumObjectSize("").Values())...).
 			OptionalComputed().From(lifecycle).Born(modules.Null).Since(since),
 		configured("logging_configuration", "LoggingEnabled",

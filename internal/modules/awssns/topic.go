@@ -25,8 +25,7 @@ func newTopic(c *aws.Clients) *declare.Resource {
 		Name: "topic",
 		Doc: "Topics, to which messages are published. Deleting one deletes its subscriptions. " +
 			"IaSQL's column data_protection_policy is missing: AWS has offered message data protection to no new " +
-			"customers since April 30, 2026, " +
-			"and for everyone else, reading it would be one more call for every topic.",
+			"customers since April 30, 2026, and for everyone else, reading it would be one more call for every topic.",
 		Service: declare.Service(sns.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "TopicArn",

@@ -86,8 +86,7 @@ func newQueue(c *aws.Clients) *declare.Resource {
 				OptionalComputed().OneOf("queue", "messageGroup").Since(4),
 			attribute(modules.TypeText, "fifo_throughput_limit", "FifoThroughputLimit",
 				"What the limit of messages a second of a FIFO queue is of: perQueue, if left out, or "+
-					"perMessageGroupId, "+
-					"which needs the deduplication_scope messageGroup.").
+					"perMessageGroupId, which needs the deduplication_scope messageGroup.").
 				OptionalComputed().OneOf("perQueue", "perMessageGroupId").Since(4),
 			declare.Text("url", "QueueUrl",
 				"The address at which the queue is used; NULL until it is created.").Computed().Key(),

@@ -41,8 +41,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 		Doc: "Parameters: values that programs look up by name. The value of a SecureString is a secret: it is " +
 			"written to secure_value, passed on, and never read, so that nothing here shows it, " +
 			"nor notices that somebody has changed it by other means (version and last_modified_date do). " +
-			"A deleted parameter's versions are " +
-			"gone, and its name can be used again after 30 seconds.",
+			"A deleted parameter's versions are gone, and its name can be used again after 30 seconds.",
 		Service: declare.Service(ssm.NewFromConfig),
 		Columns: []declare.Column{
 			declare.Name("name", "Name", "The parameter's name, such as /app/url: up to 1011 letters, digits and "+

@@ -27,8 +27,7 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 				CreateOnly().OptionalComputed().As(unlessAmazon).Since(6),
 			declare.Text("transfer_address", "",
 				"The address that another account offers and that is accepted, rather than allocated. It matters "+
-					"when the "+
-					"row is inserted, and never again.").
+					"when the row is inserted, and never again.").
 				Along().In("Address").Since(6),
 			declare.Text("public_ip", "PublicIp", "The address.").Computed(),
 			declare.Text("association_id", "AssociationId",

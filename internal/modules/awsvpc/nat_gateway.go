@@ -43,8 +43,7 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 				"The address of a public one.").CreateOnly().In("AllocationId"),
 			declare.Integer("max_drain_duration_seconds", "",
 				"How many seconds a further address is still used by connections after it has been taken away, "+
-					"from 1 to "+
-					"4000; 350 if left out.").Local().Between(1, 4000).Since(6),
+					"from 1 to 4000; 350 if left out.").Local().Between(1, 4000).Since(6),
 			declare.Texts("secondary_allocation_ids", "SecondaryAllocations",
 				"The ids of the allocations of further public addresses that it has.").
 				In("SecondaryAllocationIds").OptionalComputed().Unordered().EmptyIsNull().Since(6).
