@@ -163,9 +163,7 @@ func (c *devCmd) run(ctx context.Context, log *slog.Logger) (err error) {
 		said += "\nconsole: " + site.url()
 	}
 	fmt.Println(said)
-	if err := e.Wait(work); err != nil {
-		return err
-	}
+	e.Wait(work)
 	if cause := context.Cause(work); ctx.Err() == nil && cause != nil {
 		return cause
 	}

@@ -77,7 +77,8 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	notifySystemd(ctx, e, log)
-	return e.Wait(ctx)
+	e.Wait(ctx)
+	return nil
 }
 
 func migrateCommand(log **slog.Logger) *cobra.Command {

@@ -281,26 +281,21 @@ func (e *Engine) Pool() *pgxpool.Pool { return e.pool }
 
 // Wait works until ctx ends, then lets running cycles finish for a moment and
 // disconnects. A cycle that is cut off is finished by the next one.
-func (e *Engine) Wait(ctx context.Context) error {
-	lost := make(chan error, 1)
+func (e *Engine) Wait(ctx context.Context) {
 	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	go func() { lost <- e.keepPresence(watch) }()
-	go e.database.ShowLife(watch, e.id, e.pulse.stuck)
-	go e.lookForNewer(watch)
-	go e.keepSchedule(watch)
-	go e.keepSearch(watch)
-	var others gosync.WaitGroup
+	var watching, others gosync.WaitGroup
+	watching.Go(func() { e.keepPresence(watch) })
+	watching.Go(func() { e.database.ShowLife(watch, e.id, e.pulse.stuck) })
+	watching.Go(func() { e.lookForNewer(watch) })
+	watching.Go(func() { e.keepSchedule(watch) })
+	watching.Go(func() { e.keepSearch(watch) })
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })
 	if e.options.Watch != nil {
 		watcher := e.options.Watch(e.pool, e.registry, e.id, e.log)
 		others.Go(func() { watcher.Run(finish) })
 	}
-	var failure error
-	select {
-	case <-ctx.Done():
-	case failure = <-lost:
-	}
+	<-ctx.Done()
 	cancel()
 	leave()
 	// Stop waits for the running jobs, and StopAndCancel cancels them first (River v0.51.1, client.go).
@@ -315,22 +310,24 @@ func (e *Engine) Wait(ctx context.Context) error {
 		}
 	}
 	others.Wait()
+	watching.Wait()
 	e.presence.Close()
 	e.pool.Close()
-	return failure
 }
 
 // keepPresence renews the engine's presence when its connection breaks, and
 // hears what is said on its channels.
-func (e *Engine) keepPresence(ctx context.Context) error {
+func (e *Engine) keepPresence(ctx context.Context) {
 	said := newDebouncer()
 	said.add("") // settings that changed while the engine started
-	go e.debounce(ctx, said)
+	var debouncing gosync.WaitGroup
+	debouncing.Go(func() { e.debounce(ctx, said) })
+	defer debouncing.Wait()
 	for {
 		wanted, err := e.presence.Wait(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return
 		case err == nil:
 			e.notified(said, wanted)
 			continue
@@ -350,7 +347,7 @@ func (e *Engine) keepPresence(ctx context.Context) error {
 			}
 			select {
 			case <-ctx.Done():
-				return nil
+				return
 			case <-time.After(pause):
 			}
 		}

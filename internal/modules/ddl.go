@@ -270,8 +270,8 @@ func (t *Table) partsDDL(c *Column, lookup func(name string) *Table) []string {
 		quote("iasql_parts_"+t.Name+"_"+c.Name), quote(ref.Table), strings.Join(args, ", "))}
 }
 
-// hides reports whether the column's values go to the vault. (The tables that
-// define accounts keep their secrets in a place of their own.)
+// hides reports whether the column's values go to the vault. (What the engine logs in
+// to accounts with is kept by account, see AccountSecrets.)
 func (t *Table) hides(c *Column) bool { return c.WriteOnly && !t.DefinesAccounts }
 
 // Secrets returns the columns whose values go to the vault.
@@ -283,6 +283,42 @@ func (t *Table) Secrets() []string {
 		}
 	}
 	return names
+}
+
+// AccountSecrets returns the columns of a table that defines accounts with which the engine
+// logs in. The values are in iasql_internal.account_secret.
+func (t *Table) AccountSecrets() []string {
+	var names []string
+	for i := range t.Columns {
+		if t.DefinesAccounts && t.Columns[i].WriteOnly {
+			names = append(names, t.Columns[i].Name)
+		}
+	}
+	return names
+}
+
+// accountVaultDDL returns the triggers that keep them (sql/internal/account_secrets.sql). They
+// fire where a secret or the name is assigned: what another trigger updates within the
+// statement must not clear what is staged.
+func (t *Table) accountVaultDDL() []string {
+	secrets := t.AccountSecrets()
+	if len(secrets) == 0 {
+		return nil
+	}
+	var arguments []string
+	for _, name := range secrets {
+		arguments = append(arguments, literal(name))
+	}
+	table, of := "public."+quote(t.Name), quoteAll(append([]string{"name"}, secrets...))
+	trigger := func(name, when, each, function string, arguments ...string) string {
+		return fmt.Sprintf("CREATE OR REPLACE TRIGGER %s %s UPDATE OF %s ON %s FOR EACH %s EXECUTE FUNCTION "+
+			"iasql_internal.%s(%s)", name, when, of, table, each, function, strings.Join(arguments, ", "))
+	}
+	return []string{
+		trigger("iasql_hide", "BEFORE INSERT OR", "ROW", "hide_account_secrets", arguments...),
+		trigger("iasql_keep_secrets", "AFTER INSERT OR DELETE OR", "ROW", "keep_account_secrets"),
+		trigger("iasql_zz_forget_staged", "AFTER INSERT OR", "STATEMENT", "forget_staged_account_secrets"),
+	}
 }
 
 // vaultFunction is the trigger function that VaultDDL makes.
@@ -297,7 +333,7 @@ func (t *Table) vaultFunction() string { return "iasql_internal." + quote("hide_
 func (t *Table) VaultDDL() []string {
 	secrets := t.Secrets()
 	if len(secrets) == 0 {
-		return nil
+		return t.accountVaultDDL()
 	}
 	key := func(row string) string {
 		var parts []string
@@ -363,6 +399,10 @@ func (t *Table) DropDDL() []string {
 	statements := []string{"DROP TABLE public." + quote(t.Name)}
 	if len(t.Secrets()) > 0 {
 		statements = append(statements, "DROP FUNCTION IF EXISTS "+t.vaultFunction()+"()")
+	}
+	if len(t.AccountSecrets()) > 0 {
+		statements = append(statements, fmt.Sprintf("DELETE FROM iasql_internal.account_secret WHERE table_name = %s",
+			literal(t.Name)))
 	}
 	statements = append(statements, t.dropCompanionDDL()...)
 	statements = append(statements, t.dropRecordsDDL()...)

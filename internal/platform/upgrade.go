@@ -280,12 +280,13 @@ func emptyRows(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
 	for _, t := range m.Tables() {
 		var there, hides bool
 		name := pgx.Identifier{"public", t.Name}.Sanitize()
-		if len(t.Secrets()) == 0 {
+		secrets := append(t.Secrets(), t.AccountSecrets()...)
+		if len(secrets) == 0 {
 			continue
 		}
 		if err := tx.QueryRow(ctx, `
 			SELECT count(*) = cardinality($2::text[]), EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'iasql_hide')
-			FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = ANY ($2) AND NOT attisdropped`, name, t.Secrets()).
+			FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = ANY ($2) AND NOT attisdropped`, name, secrets).
 			Scan(&there, &hides); err != nil {
 			return err
 		}
@@ -297,7 +298,7 @@ func emptyRows(ctx context.Context, tx pgx.Tx, m *modules.Module) error {
 				return fmt.Errorf("table %s: %w", t.Name, err)
 			}
 		}
-		if hides {
+		if hides || len(t.Secrets()) == 0 {
 			continue
 		}
 		for _, statement := range t.DropSecretChecks() {

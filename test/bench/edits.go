@@ -20,7 +20,7 @@ type editor struct {
 	user  *pgxpool.Pool
 	first int64 // id of the first record
 	edits int
-	stop  func() error
+	stop  func()
 }
 
 // edit starts an engine on the installation, and waits until it has looked at
@@ -52,12 +52,15 @@ func (b *bench) edit(ctx context.Context) (*editor, error) {
 		cancel()
 		return nil, err
 	}
-	done := make(chan error, 1)
-	go func() { done <- running.Wait(work) }()
-	e.stop = func() error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		running.Wait(work)
+	}()
+	e.stop = func() {
 		cancel()
 		e.user.Close()
-		return <-done
+		<-done
 	}
 	_, err = e.user.Exec(ctx, `SELECT iasql_sync_now()`)
 	return e, err
@@ -99,7 +102,7 @@ func measureEdits(ctx context.Context, benches []*bench) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = e.stop() }()
+		defer e.stop()
 		editors = append(editors, e)
 	}
 	if err := profiled("edits", *edits, func() error { return byTurns(ctx, editors) }); err != nil {

@@ -30,7 +30,7 @@ type installation struct {
 	url   string
 	user  *pgxpool.Pool
 	cloud *sharedCloud
-	stops []func() error
+	stops []func()
 
 	accounts, concurrency int // the engines' bounds; 0 for the usual ones
 }
@@ -74,11 +74,14 @@ func (in *installation) start(ctx context.Context) error {
 		cancel()
 		return err
 	}
-	done := make(chan error, 1)
-	go func() { done <- e.Wait(ctx) }()
-	in.stops = append(in.stops, func() error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		e.Wait(ctx)
+	}()
+	in.stops = append(in.stops, func() {
 		cancel()
-		return <-done
+		<-done
 	})
 	return nil
 }
@@ -89,9 +92,7 @@ func (in *installation) remove(ctx context.Context) error {
 		return err
 	}
 	for _, stop := range in.stops {
-		if err := stop(); err != nil {
-			return err
-		}
+		stop()
 	}
 	in.user.Close()
 	return nil

@@ -141,7 +141,7 @@ func testResults(t *testing.T, w *harness.World, base string) {
 	// The names that are completed are those that the role may read.
 	status, names, answer := v.send(http.MethodGet, "/sql/names", nil)
 	if status != http.StatusOK || !strings.Contains(names, `"queue"`) || !strings.Contains(names,
-		`"visibility_timeout"`) || !strings.Contains(names, `"iasql_problems"`) || strings.Contains(names, "aws_secret") {
+		`"visibility_timeout"`) || !strings.Contains(names, `"iasql_problems"`) || strings.Contains(names, "account_secret") {
 		t.Errorf("names: %d %s", status, names)
 	}
 	if status, _, _ := v.send(http.MethodGet, "/sql/names", nil, "If-None-Match",

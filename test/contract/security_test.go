@@ -120,7 +120,7 @@ func hostileNames(t *testing.T, w *harness.World, reader string) {
 	}
 	// A condition may do what its caller may, and no more.
 	for _, condition := range []string{`true)); DELETE FROM vpc; SELECT ((true`,
-		`(SELECT count(*) FROM iasql_internal.aws_secret) > 0`, `iasql_internal.prune() > 0`} {
+		`(SELECT count(*) FROM iasql_internal.account_secret) > 0`, `iasql_internal.prune() > 0`} {
 		quoted := "'" + strings.ReplaceAll(condition, "'", "''") + "'"
 		if _, err := w.TryPSQL(reader, `SELECT iasql_wait_for('vpc', 1, `+quoted+`, 0.1)`); err == nil ||
 			!strings.Contains(err.Error(), "42501") && !strings.Contains(err.Error(), "42601") {
@@ -181,7 +181,7 @@ func secrets(t *testing.T, w *harness.World) {
 	if !strings.Contains(got, "kept") || strings.Contains(got, "topsecret") {
 		t.Errorf("secrets can be read, or nothing can")
 	}
-	for _, statement := range []string{`SELECT * FROM iasql_internal.aws_secret`,
+	for _, statement := range []string{`SELECT * FROM iasql_internal.account_secret`,
 		`SELECT umoptions FROM pg_user_mapping`, `SELECT password FROM iasql_internal.loopback`,
 		`SELECT iasql_internal.submit('sync', '{}', 'me')`, `SELECT iasql_internal.ask('sync', '{}')`,
 		`SELECT iasql_internal.prune()`,

@@ -90,8 +90,11 @@ func start(t *testing.T) *world {
 		cancel()
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- e.Wait(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.Wait(ctx)
+	}()
 	t.Cleanup(func() {
 		cancel()
 		<-ended

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"iasql/internal/modules/awsaccount"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/testdb"
 )
@@ -163,6 +164,27 @@ func TestSecretsLeaveTheirRows(t *testing.T) {
 	migrate(t, url) // once is enough
 	if got := admin(t, url, `SELECT value FROM secret WHERE name = 'waiting'`); got != "********" {
 		t.Errorf("after a second migration the row shows %s", got)
+	}
+}
+
+// TestAccountSecrets: what the engine logs in with comes along from the table that had it, and an engine of that version
+// still finds it there.
+func TestAccountSecrets(t *testing.T) {
+	t.Parallel()
+	url := restore(t, "testdata/5684cbb.sql.gz")
+	admin(t, url, `UPDATE aws_account SET access_key_id = 'a key', secret_access_key = 'its secret', session_token = 'a token'`)
+	migrate(t, url)
+	if got, err := awsaccount.LoadCredentials(connect(t, url))(t.Context(), "default"); err != nil ||
+		got.SecretAccessKey != "its secret" || got.SessionToken != "a token" {
+		t.Errorf("the secrets are %q and %q, %v", got.SecretAccessKey, got.SessionToken, err)
+	}
+	const before = `SELECT concat_ws(', ', account, secret_access_key, session_token) FROM iasql_internal.aws_secret`
+	if got := admin(t, url, before); got != "default, its secret, a token" {
+		t.Errorf("an engine of the version before reads %q", got)
+	}
+	admin(t, url, `UPDATE aws_account SET secret_access_key = 'another', session_token = NULL`)
+	if got := admin(t, url, before); got != "default, another" {
+		t.Errorf("after a change it reads %q", got)
 	}
 }
 

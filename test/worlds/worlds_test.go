@@ -69,8 +69,11 @@ func (d *desk) serve() (stop func()) {
 		cancel()
 		d.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- e.Wait(ctx) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.Wait(ctx)
+	}()
 	once := false
 	stop = func() {
 		if !once {

@@ -88,11 +88,14 @@ func LoadCredentials(db Querier) aws.Accounts {
 	return func(ctx context.Context, account string) (aws.Credentials, error) {
 		var c aws.Credentials
 		err := db.QueryRow(ctx, `
-			SELECT coalesce(a.access_key_id, ''), coalesce(s.secret_access_key, ''), coalesce(s.session_token, ''),
+			SELECT coalesce(a.access_key_id, ''), coalesce(k.value, ''), coalesce(t.value, ''),
 				coalesce(a.role_arn, ''), coalesce(a.external_id, ''), coalesce(a.profile, ''),
 				coalesce(a.account_id, '')
 			FROM public.aws_account AS a
-			LEFT JOIN iasql_internal.aws_secret AS s ON s.account = a.name
+			LEFT JOIN iasql_internal.account_secret AS k
+				ON k.table_name = 'aws_account' AND k.account = a.name AND k.column_name = 'secret_access_key'
+			LEFT JOIN iasql_internal.account_secret AS t
+				ON t.table_name = 'aws_account' AND t.account = a.name AND t.column_name = 'session_token'
 			WHERE a.name = $1`, account,
 		).Scan(&c.AccessKeyID, &c.SecretAccessKey, &c.SessionToken, &c.RoleARN, &c.ExternalID, &c.Profile, &c.AccountID)
 		if errors.Is(err, pgx.ErrNoRows) {

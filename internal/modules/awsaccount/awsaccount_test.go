@@ -125,7 +125,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		if dump := query(t, conn, "SELECT to_jsonb(a)::text FROM aws_account AS a"); strings.Contains(dump, "secret-") {
 			t.Errorf("a secret can be read: %s", dump)
 		}
-		if left := query(t, conn, "SELECT account FROM iasql_internal.aws_secret_staged"); left != "" {
+		if left := query(t, conn, "SELECT account FROM iasql_internal.account_secret_staged"); left != "" {
 			t.Errorf("secrets of %s are left on the way", left)
 		}
 	}
@@ -161,7 +161,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	exec(t, conn, "UPDATE aws_account SET name = 'z' WHERE name = 'y'")
 	want("z", aws.Credentials{AccessKeyID: "ky", SecretAccessKey: "secret-y"})
 	exec(t, conn, "DELETE FROM aws_account WHERE name = 'z'")
-	if got := query(t, conn, "SELECT account FROM iasql_internal.aws_secret WHERE account IN ('y', 'z')"); got != "" {
+	if got := query(t, conn, "SELECT account FROM iasql_internal.account_secret WHERE account IN ('y', 'z')"); got != "" {
 		t.Errorf("the secret of a deleted account is left: %s", got)
 	}
 	if _, err := load(t.Context(), "z"); err == nil || modules.ClassOf(err) != modules.Denied {
@@ -197,7 +197,7 @@ func TestOthersCannotReadSecrets(t *testing.T) {
 	conn := connect(t)
 	if got := query(t, conn, `SELECT has_table_privilege(r.oid, c.oid, 'SELECT')::text
 		FROM pg_class AS c, pg_roles AS r
-		WHERE c.relname IN ('aws_secret', 'aws_secret_staged') AND r.rolname = 'pg_monitor'`); got != "false false" {
+		WHERE c.relname IN ('account_secret', 'account_secret_staged') AND r.rolname = 'pg_monitor'`); got != "false false" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -18,12 +18,12 @@ import (
 func Module(c *aws.Clients) *modules.Module {
 	return &modules.Module{
 		Name:      "aws_account",
-		Version:   7,
+		Version:   8,
 		Doc:       "AWS accounts, their credentials, and their regions.",
 		Resources: []modules.Resource{newRegions(c)},
 		Settings:  []*modules.Table{describeAccount(), describeEventSource()},
 		Migrations: map[int]string{0: before, 1: functions + first, 2: functions, 3: before, 4: functions, 5: before,
-			7: functions},
+			7: functions, 8: secrets},
 		Drop: drop,
 	}
 }
@@ -37,6 +37,10 @@ var (
 	//
 	//go:embed sql/functions.sql
 	functions string
+	// secrets moves those of a database of an earlier version.
+	//
+	//go:embed sql/secrets.sql
+	secrets string
 	// first makes the first row.
 	//
 	//go:embed sql/first.sql

@@ -20,6 +20,9 @@ var standins = []string{
 	"CREATE FUNCTION iasql_internal.mention_conflicting() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
 	"CREATE FUNCTION iasql_internal.account_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
 	"CREATE TABLE iasql_internal.account ()",
+	"CREATE TABLE iasql_internal.account_secret (table_name text, account text, column_name text, value text, " +
+		"PRIMARY KEY (table_name, account, column_name))",
+	"CREATE TABLE iasql_internal.account_secret_staged (LIKE iasql_internal.account_secret INCLUDING INDEXES)",
 	"CREATE TABLE iasql_internal.managed_table (name text, rules_of text, required text[], names text[])",
 	"CREATE FUNCTION iasql_internal.plain(said text) RETURNS text LANGUAGE sql AS 'SELECT said'",
 	"CREATE TABLE iasql_internal.value_rule (table_name text, name text, columns text[], condition text, hint text, " +
@@ -64,11 +67,15 @@ func installAlone(ctx context.Context, url string, registry *modules.Registry, w
 		return err
 	}
 	defer conn.Close(ctx)
-	values, err := sql.FS.ReadFile("internal/values.sql") // what the tables let in, it says
-	if err != nil {
-		return err
+	statements := slices.Clone(standins)
+	// What the tables let in, and who logs in with what, they say.
+	for _, name := range []string{"values.sql", "account_secrets.sql"} {
+		file, err := sql.FS.ReadFile("internal/" + name)
+		if err != nil {
+			return err
+		}
+		statements = append(statements, string(file))
 	}
-	statements := append(slices.Clone(standins), string(values))
 	for _, m := range registry.Modules() {
 		statements = append(statements, m.Migrations[0])
 		for _, table := range modules.Order(m.Tables()) {

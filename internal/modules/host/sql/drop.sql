@@ -4,8 +4,3 @@ DROP FUNCTION IF EXISTS iasql_internal.host_scope_keeps_records();
 DROP FUNCTION IF EXISTS iasql_internal.host_scoped(text, text, text);
 DROP FUNCTION IF EXISTS iasql_internal.host_pattern(text);
 DROP FUNCTION IF EXISTS iasql_internal.host_let_go();
-DROP FUNCTION IF EXISTS iasql_internal.host_forget_staged();
-DROP FUNCTION IF EXISTS iasql_internal.host_keep_secret();
-DROP FUNCTION IF EXISTS iasql_internal.host_hide_secret();
-DROP TABLE IF EXISTS iasql_internal.host_secret_staged;
-DROP TABLE IF EXISTS iasql_internal.host_secret;
