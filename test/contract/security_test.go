@@ -216,7 +216,7 @@ func forgery(t *testing.T, w *harness.World, reader string) {
 	w.Refused(`UPDATE iasql_status SET state = 'Present'`)
 	// A trigger function of the system's on a table of one's own acts with the system's rights.
 	triggers := w.Admin(`SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WHERE p.prorettype = 'trigger'::regtype AND p.proowner = 'iasql_engine'::regrole`)
-	if !strings.Contains(triggers, "aws_account_keep_secrets") {
+	if !strings.Contains(triggers, "keep_account_secrets") {
 		t.Fatalf("trigger functions: %s", triggers)
 	}
 	for _, function := range strings.Fields(triggers) {
