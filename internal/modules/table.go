@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Names of the columns the engine itself gives a meaning to.
@@ -259,6 +260,9 @@ type Table struct {
 	// DefinesAccounts: a row of this table is an account; its column "name"
 	// names it.
 	DefinesAccounts bool
+	// ConsistencyWindow, of a table that defines accounts, is how long a read of such an account may lag behind a
+	// write at the most, if that is less than the setting consistency_window says; 0 if only the setting says it.
+	ConsistencyWindow time.Duration
 	// DefinesRegions: a row of this table is a region of an account; its
 	// column "is_enabled" says whether the engine looks at it.
 	DefinesRegions bool

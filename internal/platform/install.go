@@ -275,6 +275,13 @@ func describe(ctx context.Context, tx pgx.Tx, registry *modules.Registry, m *mod
 		t.Name, res == nil, f.Identity, f.Computed, f.WriteOnly, f.Columns, res == nil || can.Create, res == nil ||
 			can.Delete, t.Reach == modules.PerRegion, f.Local, f.NaturalKey,
 		f.Fixed, f.FixedChosen, t.HoldsData, f.Names, f.FixedWithin, f.Contents, f.Chosen, f.Follows)
+	if err != nil || !t.DefinesAccounts {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO iasql_internal.provider (name, consistency_window) VALUES ($1, make_interval(secs => nullif($2, 0)))
+		ON CONFLICT (name) DO UPDATE SET consistency_window = excluded.consistency_window`,
+		t.Provider, t.ConsistencyWindow.Seconds())
 	return err
 }
 

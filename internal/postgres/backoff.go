@@ -44,12 +44,12 @@ func (d *Database) NextAttempt(ctx context.Context, account string) (wait time.D
 			UNION ALL
 			SELECT min(due) FROM iasql_internal.hint WHERE account = $1 AND due IS NOT NULL
 			UNION ALL
-			SELECT clock_timestamp() + min(greatest(iasql_internal.setting('consistency_window')::interval - make_interval(secs => greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
+			SELECT clock_timestamp() + min(greatest(make_interval(secs => `+window+` - greatest(coalesce($2 - elapsed, 0), 0)), '1 second'))
 			FROM public.iasql_operations WHERE account = $1 AND ended IS NULL AND kind <> 'call'
 			UNION ALL
-			SELECT i.went_back_at + 2 * iasql_internal.setting('consistency_window')::interval + interval '0.1 seconds'
+			SELECT i.went_back_at + make_interval(secs => 2 * `+window+`) + interval '0.1 seconds'
 			FROM iasql_internal.server_seen i
-			WHERE i.restored_at IS NULL AND clock_timestamp() < i.went_back_at + 2 * iasql_internal.setting('consistency_window')::interval
+			WHERE i.restored_at IS NULL AND clock_timestamp() < i.went_back_at + make_interval(secs => 2 * `+window+`)
 			  AND EXISTS (SELECT FROM public.iasql_audit_log l WHERE NOT l.settled AND l.account = $1 AND l.id <= i.went_back_audit)
 		) due`, account, d.clocks.now(account)).Scan(&seconds)
 	if err != nil || seconds == nil {

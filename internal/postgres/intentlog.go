@@ -179,8 +179,8 @@ func (d *Database) queryEntries(ctx context.Context, entries []*entry, statement
 	return err
 }
 
-// window is the consistency window in seconds.
-const window = `(SELECT extract(epoch FROM value::interval) FROM public.iasql_settings WHERE name = 'consistency_window')::double precision`
+// window is the consistency window of an account ($1) in seconds. (As a subquery it is computed once.)
+const window = `(SELECT iasql_internal.consistency_window($1))`
 
 // Intents implements [store.Store]. What ended well does not change any more, so that it
 // is read once, and a cycle costs the same however many calls there were before it.
@@ -226,7 +226,7 @@ type logRead struct {
 // well, only those that did so at a time of the account or later.
 func (d *Database) readLog(ctx context.Context, account string, now, since float64) (r logRead, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`SELECT ` + window).QueryRow(func(row pgx.Row) error { return row.Scan(&r.window) })
+	batch.Queue(`SELECT `+window, account).QueryRow(func(row pgx.Row) error { return row.Scan(&r.window) })
 	batch.Queue(recentStatement, account, now, since).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			i := &decide.Intent{IDs: []int64{0}}

@@ -90,7 +90,7 @@ func (d *Database) settings(ctx context.Context, account string) (s store.Settin
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_deletes')::integer,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'max_delete_ratio')::double precision,
 		       (SELECT value FROM public.iasql_settings WHERE name = 'delete_ratio_floor')::integer,
-		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'consistency_window')::interval)::double precision,
+		       iasql_internal.consistency_window($1),
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'max_staleness')::interval)::double precision,
 		       extract(epoch FROM (SELECT value FROM public.iasql_settings WHERE name = 'watched_staleness')::interval)::double precision,
 		       coalesce((SELECT w.identity FROM iasql_internal.world w WHERE w.account = $1), ''),

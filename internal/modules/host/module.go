@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -46,6 +47,8 @@ func describeHost() *modules.Table {
 			"is right.",
 		Provider:        hosts.Provider,
 		DefinesAccounts: true,
+		// A host shows at once what has been written to it. What was read before is still on its way for a while.
+		ConsistencyWindow: 5 * time.Second,
 		Columns: []modules.Column{
 			{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Check: "name <> ''",
 				Doc: "What the other tables call the host, such as web-1."},
