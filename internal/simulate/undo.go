@@ -96,7 +96,34 @@ func (db *database) held(b *batchRow) bool {
 			return true
 		}
 	}
-	return db.referredFrom(b.id) || db.identityTaken(b, order, by)
+	return db.referredFrom(b.id) || db.leftBehind(b.id, order, by) || db.identityTaken(b, order, by)
+}
+
+// leftBehind reports whether a record that is not the batch's refers to one that would go
+// back to another region than its own.
+func (db *database) leftBehind(batch int64, order []decide.RecordRef, by map[decide.RecordRef][]*auditRow) bool {
+	for _, at := range order {
+		region, moves := db.image(at, by[at])[modules.ColumnRegion]
+		if !moves || by[at][0].Type == "INSERT" || db.rows[at.Table][at.ID] == nil {
+			continue
+		}
+		for _, t := range tables {
+			for _, id := range db.ids(t) {
+				vals := db.rows[t.Name][id].vals
+				if db.staged[ref(t, id)].batch == batch || vals[modules.ColumnRegion] == region {
+					continue
+				}
+				for i := range t.Columns {
+					c := &t.Columns[i]
+					if c.References != nil && c.References.Table == at.Table && !vals[c.Name].IsNull() &&
+						vals[c.Name].Int() == at.ID {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
 }
 
 // identityTaken reports whether a record that is not the batch's has the identity that
