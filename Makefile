@@ -117,9 +117,15 @@ types-sweep: deps ## Take every published resource type through its life, and in
 
 .PHONY: test-disasters
 test-disasters: deps-all ## Let PostgreSQL fail over, be restored, be full and be replaced; also PostgreSQL 17 and an earlier engine
-	scripts/postgres17.sh
+	scripts/postgres.sh 17
 	scripts/earlier-engine.sh
 	IASQL_TEST_DISASTERS=1 go test ./test/disasters -count=1 -timeout 15m -v -vet=off $(if $(EVERY),-args -every-version)
+
+# What PostgreSQL 15 is: the machine's own programs, which deps installs. No release of Debian has 16.
+.PHONY: versions
+versions: deps test-engine ## Install into PostgreSQL 15, 17 and 18, and move from each to each newer one by pg_dump and pg_upgrade
+	for major in 17 18; do scripts/postgres.sh $$major; done
+	IASQL_TEST_DISASTERS=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/disasters -run TestVersions -count=1 -timeout 0 -vet=off -v -args -matrix
 
 FOR ?= 10m
 

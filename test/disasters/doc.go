@@ -11,6 +11,6 @@
 // Frozen engines are TestFrozenEngine's in test/acceptance.
 //
 // Servers are of PostgreSQL 15, or what else the machine has; some tests are done with 17 as well, and with
-// -args -every-version all of them. make test-disasters gets a PostgreSQL 17 (scripts/postgres17.sh) and an engine of
+// -args -every-version all of them. make test-disasters gets a PostgreSQL 17 (scripts/postgres.sh) and an engine of
 // an earlier version (scripts/earlier-engine.sh), which tests that need them say are missing.
 package disasters
