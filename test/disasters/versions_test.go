@@ -135,8 +135,8 @@ func differing(before, after string) (lines []string) {
 }
 
 const (
-	openBatches = `SELECT string_agg(concat_ws(' ', id, phase, records), ',' ORDER BY id) FROM iasql_batches WHERE outcome IS NULL`
-	jobsOfPgCron  = `SELECT CASE WHEN to_regclass('cron.job') IS NULL THEN 'none' ELSE
+	openBatches  = `SELECT string_agg(concat_ws(' ', id, phase, records), ',' ORDER BY id) FROM iasql_batches WHERE outcome IS NULL`
+	jobsOfPgCron = `SELECT CASE WHEN to_regclass('cron.job') IS NULL THEN 'none' ELSE
 		(xpath('/row/c/text()', query_to_xml('SELECT count(*) AS c FROM cron.job WHERE jobname = ''iasql-sync''', false, true, '')))[1]::text END`
 )
 
