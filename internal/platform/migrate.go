@@ -96,15 +96,35 @@ func checkVersion(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// migrateTables brings the platform's tables up to date, and the queue's. A migration that waits for a lock has all others
+// wait behind it, so that it does not wait for long.
 func migrateTables(ctx context.Context, pool *pgxpool.Pool) error {
-	db := stdlib.OpenDBFromPool(pool)
+	config := pool.Config()
+	prepare := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := prepare(ctx, conn); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, strings.Replace(setBriefly, "LOCAL ", "", 1))
+		return err
+	}
+	brief, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer brief.Close()
+	db := stdlib.OpenDBFromPool(brief)
 	defer db.Close()
+	// Where two lines of work have met, a database may have what has the higher number only.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS,
-		goose.WithTableName("iasql_internal.goose_db_version"))
+		goose.WithTableName("iasql_internal.goose_db_version"), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if err := givingWay(ctx, func() error {
+		_, err := provider.Up(ctx)
+		return busy(err)
+	}); err != nil {
 		return fmt.Errorf("migrate the platform's tables: %w", err)
 	}
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: RiverSchema})

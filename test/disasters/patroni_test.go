@@ -121,7 +121,6 @@ type node struct {
 	rest                 int
 	toEtcd, toPG, toREST *relay
 	patroni              *exec.Cmd
-	said                 *harness.Buffer
 }
 
 // cluster is two nodes and an etcd. Patroni reaches its etcd, and the other node, by ways that can be cut.
@@ -153,9 +152,15 @@ func unpacked(t *testing.T, name string) string {
 	return path
 }
 
-// background starts a process of the servers' owner that ends with the test.
-func background(t *testing.T, log io.Writer, dir string, env []string, name string, args ...string) *exec.Cmd {
+// background starts a process of the servers' owner. It writes into a file: a pipe would stay open for as long as the
+// PostgreSQL lives that Patroni has started.
+func background(t *testing.T, dir string, env []string, name string, args ...string) *exec.Cmd {
 	t.Helper()
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	cmd.Env = append(append(os.Environ(), "LC_ALL=C.UTF-8", "HOME="+dir), env...)
@@ -175,7 +180,7 @@ func newCluster(t *testing.T, pg programs) *cluster {
 	c := &cluster{T: t}
 	client, peer := freePort(t), freePort(t)
 	dir := directory(t)
-	etcd := background(t, io.Discard, dir, nil, unpacked(t, "usr/bin/etcd"), "--name", "one", "--data-dir", filepath.Join(dir, "etcd"),
+	etcd := background(t, dir, nil, unpacked(t, "usr/bin/etcd"), "--name", "one", "--data-dir", filepath.Join(dir, "etcd"),
 		"--listen-client-urls", fmt.Sprint("http://127.0.0.1:", client), "--advertise-client-urls", fmt.Sprint("http://127.0.0.1:", client),
 		"--listen-peer-urls", fmt.Sprint("http://127.0.0.1:", peer), "--initial-advertise-peer-urls", fmt.Sprint("http://127.0.0.1:", peer),
 		"--initial-cluster", fmt.Sprint("one=http://127.0.0.1:", peer))
@@ -195,6 +200,9 @@ func newCluster(t *testing.T, pg programs) *cluster {
 		text := strings.NewReplacer(
 			"name: db1", "name: "+n.name,
 			"etcd1.example.com:2379,etcd2.example.com:2379,etcd3.example.com:2379", fmt.Sprint("127.0.0.1:", n.toEtcd.port),
+			// Not the address that etcd gives of itself: the one that can be cut.
+			"etcd3:", "etcd3:\n  use_proxies: true",
+			"loop_wait: 5", "loop_wait: 1", // thirty trials take long enough
 			"listen: 0.0.0.0:8008", fmt.Sprint("listen: 127.0.0.1:", n.rest),
 			"db1.example.com:8008", fmt.Sprint("127.0.0.1:", n.toREST.port),
 			"listen: 0.0.0.0:5432", fmt.Sprint("listen: 127.0.0.1:", n.port),
@@ -224,14 +232,13 @@ func newCluster(t *testing.T, pg programs) *cluster {
 // run starts Patroni, which starts PostgreSQL.
 func (n *node) run() {
 	n.Helper()
-	n.said = &harness.Buffer{}
-	n.patroni = background(n.T, n.said, n.dir, []string{"PYTHONPATH=" + unpacked(n.T, "usr/lib/python3/dist-packages")},
+	n.patroni = background(n.T, n.dir, []string{"PYTHONPATH=" + unpacked(n.T, "usr/lib/python3/dist-packages")},
 		"/usr/bin/python3", unpacked(n.T, "usr/bin/patroni"), n.config)
-	cmd, said := n.patroni, n.said
+	cmd := n.patroni
 	n.Cleanup(func() {
 		n.powerOff(cmd)
 		if n.Failed() {
-			text := said.String()
+			text, _ := os.ReadFile(filepath.Join(n.dir, "log"))
 			n.Logf("Patroni of %s said last:\n%s", n.name, text[max(0, len(text)-4000):])
 		}
 	})
@@ -387,7 +394,7 @@ func commitBatches(w *harness.World, trial int) *batches {
 					_ = conn.Close(context.Background())
 				}
 				return
-			case <-time.After(200 * time.Millisecond):
+			case <-time.After(400 * time.Millisecond):
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 			var err error
@@ -478,6 +485,9 @@ func TestPatroni(t *testing.T) {
 	w := c.world()
 	engines := []*harness.Process{w.Serve(), w.Serve()}
 	w.Install([]string{"us-east-1"}, "aws_sqs", "aws_vpc")
+	// Each trial deletes what it has made.
+	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
+		`UPDATE iasql_settings SET value = '100000' WHERE name = 'max_deletes'`)
 	results := &table{head: []string{"what", "trials", "edits acknowledged", "of these batches", "without an answer", "lost or doubled",
 		"asked", "new primary after", "longest pause of a writer"}}
 	number := 0
@@ -519,7 +529,7 @@ func TestPatroni(t *testing.T) {
 				over := way.trouble(primary, standby)
 				c.wait("the standby leads", func() bool { return standby.role() == "leader" })
 				slowest = max(slowest, time.Since(begun))
-				time.Sleep(3 * time.Second)
+				time.Sleep(2 * time.Second)
 				over()
 				c.wait("both nodes are in order again", c.inOrder)
 				load.end()
