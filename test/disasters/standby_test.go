@@ -2,9 +2,17 @@ package disasters
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"iasql/internal/test/harness"
 )
 
 // TestStandby: on a standby everything can be read, by whom and as on the primary. What only the primary does says so.
@@ -75,5 +83,62 @@ func TestStandby(t *testing.T) {
 				t.Errorf("%s answers after %s", call, took)
 			}
 		}
+		consoleOf(t, reader)
 	})
+}
+
+// consoleOf serves the console of a server, without an engine, and looks at its pages.
+func consoleOf(t *testing.T, login string) {
+	t.Helper()
+	address := fmt.Sprint("127.0.0.1:", freePort(t))
+	log := &harness.Buffer{}
+	console := exec.Command(harness.Engine(), "console", "--database-url", login, "--http", address)
+	console.Stdout, console.Stderr = log, log
+	if err := console.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = console.Process.Signal(os.Interrupt)
+		_ = console.Wait()
+		if said := log.String(); t.Failed() || strings.Contains(said, "level=WARN") || strings.Contains(said, "level=ERROR") {
+			t.Errorf("the console said:\n%s", said)
+		}
+	}()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar, Timeout: 20 * time.Second}
+	u, err := url.Parse(login)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	var answer *http.Response
+	for range 100 {
+		answer, err = client.PostForm("http://"+address+"/signin", url.Values{"name": {u.User.Username()}, "password": {password}})
+		if err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	for page, has := range map[string]string{"/": "queue", "/records": "queue", "/records/queue": "one", "/records/queue/1": "one",
+		"/search?q=one": "one", "/batches": "open", "/batches/1": "open", "/activity": "queue", "/map": "queue", "/changes": "queue",
+		"/modules": "aws_sqs", "/sql": "SELECT", "/as-of": ""} {
+		answer, err := client.Get("http://" + address + page)
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+			continue
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK || !strings.Contains(string(text), has) || strings.Contains(string(text), "25006") ||
+			strings.Contains(answer.Request.URL.Path, "signin") {
+			t.Errorf("%s: %s, at %s\n%s", page, answer.Status, answer.Request.URL.Path, text)
+		}
+	}
 }
