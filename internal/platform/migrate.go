@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -61,6 +62,9 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 	if err := lockInstallation(ctx, conn); err != nil {
 		return err
 	}
+	if err := refuseNewer(ctx, conn); err != nil {
+		return err
+	}
 	pool, err := postgres.Connect(ctx, url, 4)
 	if err != nil {
 		return err
@@ -83,6 +87,39 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 	}
 	_, err = pool.Exec(ctx, `UPDATE iasql_internal.installation SET version = $1 WHERE version <> $1`, version)
 	return err
+}
+
+// NewerError says that a newer engine has migrated the database. What it has made this engine does not know, and would
+// overwrite its functions and views with those of before.
+type NewerError struct{ Version string }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("a newer engine (%s) has migrated the database, which this engine cannot take back: use that engine or "+
+		"a newer one, or restore a backup of before; meanwhile this engine works with engine serve --no-migrate", e.Version)
+}
+
+// refuseNewer returns a [NewerError] if the database has migrations that this engine does not have.
+func refuseNewer(ctx context.Context, conn *pgx.Conn) error {
+	var there bool
+	if err := conn.QueryRow(ctx, `SELECT to_regclass('iasql_internal.goose_db_version') IS NOT NULL AND to_regclass('iasql_internal.installation') IS NOT NULL`).
+		Scan(&there); err != nil || !there {
+		return err
+	}
+	known, err := migrationsKnown()
+	if err != nil {
+		return err
+	}
+	var newer bool
+	var version string
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.goose_db_version g WHERE g.is_applied AND g.version_id > $1),
+		coalesce((SELECT to_jsonb(i) ->> 'version' FROM iasql_internal.installation i), 'of unknown version')`, slices.Max(known)).
+		Scan(&newer, &version); err != nil {
+		return fmt.Errorf("read the version of the database: %w", err)
+	}
+	if newer {
+		return &NewerError{version}
+	}
+	return nil
 }
 
 func checkVersion(ctx context.Context, conn *pgx.Conn) error {

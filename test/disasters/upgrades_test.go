@@ -38,7 +38,7 @@ func TestUpgrades(t *testing.T) {
 			to := list[i+1]
 			t.Run(from+"-"+to, func(t *testing.T) {
 				if why := known[from+"-"+to]; why != "" {
-					results.add(from, to, "not run: "+why)
+					results.add(from, to, "not run: "+why, "", "", "", "", "")
 					t.Skip(why)
 				}
 				upgraded(t, from, to, built(t, from), built(t, to), results)
@@ -51,6 +51,7 @@ func TestUpgrades(t *testing.T) {
 // known are steps between two earlier releases that cannot be made: the engine that would make them is what it was. This
 // tree's engine makes each of them in one.
 var known = map[string]string{
+	"5684cbba-c7de76e1": "migrations of c7de76e1 wait for locks while they hold others, and may end in a deadlock with an edit",
 	"202b924a-2bf785bf": "2bf785bf refuses migrations that have a lower number than what is there",
 	"2bf785bf-efaca181": "migrations of efaca181 wait for locks while they hold others, and may end in a deadlock with a cycle",
 }

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"context"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,5 +71,31 @@ func TestMissingMigration(t *testing.T) {
 	migrate(t, url)
 	if got := admin(t, url, `SELECT coalesce(to_regclass('public.iasql_queries')::text, 'none')`); got != "iasql_queries" {
 		t.Errorf("the table of the missing migration: %s", got)
+	}
+}
+
+// TestStepBack: an engine that is older than the database leaves it as it is, says so, and works beside newer ones.
+func TestStepBack(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	w.Admin(`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (99999, true)`,
+		`UPDATE iasql_internal.installation SET version = 'v99'`,
+		`CREATE OR REPLACE FUNCTION public.iasql_version() RETURNS TABLE (version text) LANGUAGE sql AS $$SELECT 'newer'$$`,
+		`UPDATE iasql_internal.applied_sql SET sha256 = '' WHERE path = 'functions/iasql_version.sql'`)
+	out, err := exec.Command(harness.Engine(), "migrate", "--database-url", w.AdminURL).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "a newer engine (v99) has migrated the database") ||
+		!strings.Contains(string(out), "--no-migrate") {
+		t.Errorf("engine migrate: %v\n%s", err, out)
+	}
+	w.Args = []string{"--no-migrate=false", "--migrate"} // the harness has --no-migrate before these
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_sqs")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('beside')`)
+	w.Settled()
+	if !strings.Contains(engine.Log(), "this one leaves it as it is") {
+		t.Errorf("engine serve said:\n%s", engine.Log())
+	}
+	if got := w.Admin(`SELECT version FROM iasql_version()`); got != "newer" {
+		t.Errorf("a function of the newer engine was replaced: %s", got)
 	}
 }
