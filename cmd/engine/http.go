@@ -180,8 +180,8 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	return s.pages(ctx, databaseURL, m.Throttled, probes, s.probes == nil, log)
 }
 
-// pages serves the console until ctx ends, and the probes beside it. throttled says how often the cloud has throttled this
-// process; nil where it makes no calls.
+// pages serves the console until ctx ends, and the probes beside it. throttled says how often the cloud has throttled
+// this process; nil where it makes no calls.
 func (s *site) pages(ctx context.Context, databaseURL string, throttled func() map[string]int, probes http.Handler,
 	withMetrics bool, log *slog.Logger) error {
 	made, err := madeColumns()

@@ -83,8 +83,8 @@ func (b *hub) listen(ctx context.Context) error {
 // pollPause is how often the pages of a console on a standby ask anew.
 const pollPause = 15 * time.Second
 
-// poll has pages ask anew now and then for as long as the server is a standby, on which nobody can listen (manual, section
-// 26.4.2).
+// poll has pages ask anew now and then for as long as the server is a standby, on which nobody can listen (manual,
+// section 26.4.2).
 func (b *hub) poll(ctx context.Context, conn *pgx.Conn) error {
 	for {
 		var standby bool

@@ -214,7 +214,8 @@ func (db *database) extensions(ctx context.Context) (Check, error) {
 	if len(old) > 0 {
 		return Check{Status: Warning, Message: "the server has a newer version of " + strings.Join(old, " and ") +
 			" than this database",
-			Advice: "as an administrator: ALTER EXTENSION " + strings.Join(old, " UPDATE; ALTER EXTENSION ") + " UPDATE"}, nil
+			Advice: "as an administrator: ALTER EXTENSION " + strings.Join(old, " UPDATE; ALTER EXTENSION ") +
+				" UPDATE"}, nil
 	}
 	return Check{Status: OK, Message: strings.Join(installed, ", ")}, nil
 }
@@ -228,9 +229,10 @@ func (db *database) collation(ctx context.Context) (Check, error) {
 		return Check{}, err
 	}
 	if then != "" && then != now {
-		return Check{Status: Warning, Message: fmt.Sprintf("texts were sorted by version %s of the database's collation, "+
-			"and the server has %s: an index may not find what is there", then, now),
-			Advice: "as an administrator, with the engines stopped: REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION"}, nil
+		return Check{Status: Warning, Message: fmt.Sprintf("texts were sorted by version %s of the database's "+
+			"collation, and the server has %s: an index may not find what is there", then, now),
+			Advice: "as an administrator, with the engines stopped: REINDEX DATABASE, then ALTER DATABASE … REFRESH " +
+				"COLLATION VERSION"}, nil
 	}
 	return Check{Status: OK, Message: "texts are sorted as they were when the indexes were made"}, nil
 }

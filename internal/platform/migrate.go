@@ -94,8 +94,9 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 type NewerError struct{ Version string }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("a newer engine (%s) has migrated the database, which this engine cannot take back: use that engine or "+
-		"a newer one, or restore a backup of before; meanwhile this engine works with engine serve --no-migrate", e.Version)
+	return fmt.Sprintf("a newer engine (%s) has migrated the database, which this engine cannot take back: use that "+
+		"engine or a newer one, or restore a backup of before; meanwhile this engine works with engine serve "+
+		"--no-migrate", e.Version)
 }
 
 // refuseNewer returns a [NewerError] if the database has migrations that this engine does not have.
@@ -133,8 +134,8 @@ func checkVersion(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// migrateTables brings the platform's tables up to date, and the queue's. A migration that waits for a lock has all others
-// wait behind it, so that it does not wait for long.
+// migrateTables brings the platform's tables up to date, and the queue's. A migration that waits for a lock has all
+// others wait behind it, so that it does not wait for long.
 func migrateTables(ctx context.Context, pool *pgxpool.Pool) error {
 	config := pool.Config()
 	prepare := config.AfterConnect
