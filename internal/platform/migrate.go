@@ -52,17 +52,18 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 			slog.Warn("migrating as a superuser: prefer a plain login, and --admin-url for what takes an "+
 				"administrator, so that nothing that users have made can run as a superuser", "login", who.name)
 		}
-		err = bootstrap(ctx, conn, nil)
+		if err = refuseNewer(ctx, conn); err == nil {
+			err = bootstrap(ctx, conn, nil)
+		}
 	} else if err = who.check(conn.Config()); err == nil {
-		err = prepared(ctx, conn)
+		if err = prepared(ctx, conn); err == nil {
+			err = refuseNewer(ctx, conn)
+		}
 	}
 	if err != nil {
 		return err
 	}
 	if err := lockInstallation(ctx, conn); err != nil {
-		return err
-	}
-	if err := refuseNewer(ctx, conn); err != nil {
 		return err
 	}
 	pool, err := postgres.Connect(ctx, url, 4)
@@ -101,9 +102,10 @@ func (e *NewerError) Error() string {
 
 // refuseNewer returns a [NewerError] if the database has migrations that this engine does not have.
 func refuseNewer(ctx context.Context, conn *pgx.Conn) error {
-	var there bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('iasql_internal.goose_db_version') IS NOT NULL AND to_regclass('iasql_internal.installation') IS NOT NULL`).
-		Scan(&there); err != nil || !there {
+	var there bool // and may be read: not by every administrator
+	if err := conn.QueryRow(ctx, `SELECT count(*) = 2 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'iasql_internal' AND c.relname IN ('goose_db_version', 'installation')
+			AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')`).Scan(&there); err != nil || !there {
 		return err
 	}
 	known, err := migrationsKnown()
