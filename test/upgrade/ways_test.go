@@ -78,7 +78,8 @@ func TestMissingMigration(t *testing.T) {
 func TestStepBack(t *testing.T) {
 	t.Parallel()
 	w := harness.NewWorld(t)
-	first := w.Serve() // gives the database a loopback role
+	migrate(t, w.AdminURL) // gives the copy a loopback role of its own
+	first := w.Serve()
 	w.Install([]string{"us-east-1"}, "aws_sqs")
 	first.Stop()
 	w.Admin(`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (99999, true)`,
