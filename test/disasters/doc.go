@@ -6,7 +6,14 @@
 //   - restore_test.go: recovery to a moment before, and a dump that is restored into a newer major version;
 //   - pgbouncer_test.go: users behind PgBouncer, by session and by transaction;
 //   - disk_test.go: the server's disk is full;
-//   - upgrade_test.go: an engine of an earlier version works on while this one migrates.
+//   - upgrade_test.go: an engine of an earlier version works on while this one migrates;
+//   - standby_test.go: what a standby does, and what it says of the rest; a console of its own.
+//
+// Three take longer, and are run by commands of their own, each of which prints a table:
+//
+//   - versions_test.go (make versions): versions of PostgreSQL, and each way from one to a newer one;
+//   - upgrades_test.go (make upgrades): from each release to the next, and to this one, under load;
+//   - patroni_test.go (make failover): a primary that Patroni keeps is killed, cut off and switched over.
 //
 // Frozen engines are TestFrozenEngine's in test/acceptance.
 //

@@ -488,8 +488,8 @@ func TestPatroni(t *testing.T) {
 	// Each trial deletes what it has made.
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`UPDATE iasql_settings SET value = '100000' WHERE name = 'max_deletes'`)
-	results := &table{head: []string{"what", "trials", "edits acknowledged", "of these batches", "without an answer", "lost or doubled",
-		"asked", "new primary after", "longest pause of a writer"}}
+	results := &table{head: []string{"what", "trials", "edits acknowledged", "of these batches", "attempts without an answer", "lost or doubled",
+		"asked", "new primary after, at most", "longest pause of a writer"}}
 	number := 0
 	for _, way := range []struct {
 		what    string
