@@ -124,7 +124,7 @@ test-disasters: deps-all ## Let PostgreSQL fail over, be restored, be full and b
 # What PostgreSQL 15 is: the machine's own programs, which deps installs. No release of Debian has 16.
 .PHONY: versions
 versions: deps test-engine ## Install into PostgreSQL 15, 17 and 18, and move from each to each newer one by pg_dump and pg_upgrade
-	for major in 17 18; do scripts/postgres.sh $$major; done
+	for major in 17 18; do scripts/postgres.sh $$major || exit 1; done
 	IASQL_TEST_DISASTERS=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/disasters -run TestVersions -count=1 -timeout 0 -vet=off -v -args -matrix
 
 # The releases are the states that the main line had at the end of each day on which it changed.

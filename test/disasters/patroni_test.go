@@ -1,7 +1,6 @@
 package disasters
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -180,10 +179,10 @@ func newCluster(t *testing.T, pg programs) *cluster {
 	c := &cluster{T: t}
 	client, peer := freePort(t), freePort(t)
 	dir := directory(t)
-	etcd := background(t, dir, nil, unpacked(t, "usr/bin/etcd"), "--name", "one", "--data-dir", filepath.Join(dir, "etcd"),
-		"--listen-client-urls", fmt.Sprint("http://127.0.0.1:", client), "--advertise-client-urls", fmt.Sprint("http://127.0.0.1:", client),
-		"--listen-peer-urls", fmt.Sprint("http://127.0.0.1:", peer), "--initial-advertise-peer-urls", fmt.Sprint("http://127.0.0.1:", peer),
-		"--initial-cluster", fmt.Sprint("one=http://127.0.0.1:", peer))
+	clients, peers := fmt.Sprint("http://127.0.0.1:", client), fmt.Sprint("http://127.0.0.1:", peer)
+	etcd := background(t, dir, nil, unpacked(t, "usr/bin/etcd"), "--name", "one", "--data-dir",
+		filepath.Join(dir, "etcd"), "--listen-client-urls", clients, "--advertise-client-urls", clients,
+		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "one="+peers)
 	t.Cleanup(func() {
 		_ = etcd.Process.Kill()
 		_ = etcd.Wait()
@@ -193,13 +192,14 @@ func newCluster(t *testing.T, pg programs) *cluster {
 		t.Fatal(err)
 	}
 	for i := range c.nodes {
-		n := &node{server: &server{T: t, programs: pg, port: freePort(t)}, name: fmt.Sprint("db", i+1), dir: directory(t),
-			rest: freePort(t), toEtcd: newRelay(t, client)}
+		n := &node{server: &server{T: t, programs: pg, port: freePort(t)}, name: fmt.Sprint("db", i+1),
+			dir: directory(t), rest: freePort(t), toEtcd: newRelay(t, client)}
 		n.toPG, n.toREST = newRelay(t, n.port), newRelay(t, n.rest)
 		n.data, n.config = filepath.Join(n.dir, "data"), filepath.Join(n.dir, "patroni.yml")
 		text := strings.NewReplacer(
 			"name: db1", "name: "+n.name,
-			"etcd1.example.com:2379,etcd2.example.com:2379,etcd3.example.com:2379", fmt.Sprint("127.0.0.1:", n.toEtcd.port),
+			"etcd1.example.com:2379,etcd2.example.com:2379,etcd3.example.com:2379",
+			fmt.Sprint("127.0.0.1:", n.toEtcd.port),
 			// Not the address that etcd gives of itself: the one that can be cut.
 			"etcd3:", "etcd3:\n  use_proxies: true",
 			"loop_wait: 5", "loop_wait: 1", // thirty trials take long enough
@@ -336,14 +336,15 @@ func (c *cluster) wait(what string, ok func() bool) {
 	}
 }
 
-// configure changes what Patroni keeps in etcd, or asks it for something.
+// ask changes what Patroni keeps in etcd, or asks it for something.
 func (c *cluster) ask(method, path, body string) {
 	c.Helper()
 	n := c.leader()
 	if n == nil {
 		c.Fatal("no node leads")
 	}
-	request, err := http.NewRequestWithContext(c.Context(), method, fmt.Sprintf("http://127.0.0.1:%d%s", n.rest, path), bytes.NewBufferString(body))
+	request, err := http.NewRequestWithContext(c.Context(), method,
+		fmt.Sprintf("http://127.0.0.1:%d%s", n.rest, path), strings.NewReader(body))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -447,8 +448,8 @@ func (b *batches) end() {
 	b.done.Wait()
 }
 
-// settle ends what a failure has left, and compares: all that was acknowledged is there, once, on both sides, and of the
-// rest either all or nothing.
+// settle ends what a failure has left, and compares: all that was acknowledged is there, once, on both sides, and of
+// the rest either all or nothing.
 func (b *batches) settle(w *harness.World, trial int) {
 	w.Helper()
 	w.Becomes(2*time.Minute, "0", `SELECT count(*) FROM iasql_batches WHERE outcome IS NULL AND phase <> 'open'`)
@@ -488,7 +489,8 @@ func TestPatroni(t *testing.T) {
 	// Each trial deletes what it has made.
 	w.Admin(`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`,
 		`UPDATE iasql_settings SET value = '100000' WHERE name = 'max_deletes'`)
-	results := &table{head: []string{"what", "trials", "edits acknowledged", "of these batches", "attempts without an answer", "lost or doubled",
+	results := &table{head: []string{"what", "trials", "edits acknowledged", "of these batches",
+		"attempts without an answer", "lost or doubled",
 		"asked", "new primary after, at most", "longest pause of a writer"}}
 	number := 0
 	for _, way := range []struct {
@@ -517,8 +519,10 @@ func TestPatroni(t *testing.T) {
 		var edits, committed, broken, asks, wrong int
 		var slowest, longest time.Duration
 		for range *trials {
-			if number++; !t.Run(fmt.Sprintf("%s/%d", strings.ReplaceAll(way.what, " ", "_"), number), func(t *testing.T) {
-				w := &harness.World{T: t, AdminURL: w.AdminURL, EngineURL: w.EngineURL, UserURL: w.UserURL, AWS: w.AWS, Endpoint: w.Endpoint}
+			number++
+			name := fmt.Sprintf("%s/%d", strings.ReplaceAll(way.what, " ", "_"), number)
+			if !t.Run(name, func(t *testing.T) {
+				w := within(t, w)
 				c := &cluster{T: t, nodes: c.nodes}
 				c.wait("both nodes are in order", c.inOrder)
 				primary := c.leader()
@@ -546,7 +550,8 @@ func TestPatroni(t *testing.T) {
 			}
 		}
 		results.add(way.what, fmt.Sprint(*trials), fmt.Sprint(edits), fmt.Sprint(committed), fmt.Sprint(broken),
-			fmt.Sprint(wrong), fmt.Sprint(asks), fmt.Sprintf("%.0f s", slowest.Seconds()), fmt.Sprintf("%.0f s", longest.Seconds()))
+			fmt.Sprint(wrong), fmt.Sprint(asks), fmt.Sprintf("%.0f s", slowest.Seconds()),
+			fmt.Sprintf("%.0f s", longest.Seconds()))
 	}
 	t.Run("asynchronous", func(t *testing.T) { lostTail(t, c, w, results) })
 	for _, engine := range engines {
@@ -555,9 +560,15 @@ func TestPatroni(t *testing.T) {
 	results.print(t)
 }
 
+// within is the same world in a test of its own.
+func within(t *testing.T, w *harness.World) *harness.World {
+	return &harness.World{T: t, AdminURL: w.AdminURL, EngineURL: w.EngineURL, UserURL: w.UserURL, AWS: w.AWS,
+		Endpoint: w.Endpoint}
+}
+
 // lostTail has a standby lead that lacks the last commits, which the cloud has.
 func lostTail(t *testing.T, c *cluster, w *harness.World, results *table) {
-	w = &harness.World{T: t, AdminURL: w.AdminURL, EngineURL: w.EngineURL, UserURL: w.UserURL, AWS: w.AWS, Endpoint: w.Endpoint}
+	w = within(t, w)
 	c = &cluster{T: t, nodes: c.nodes}
 	c.wait("both nodes are in order", c.inOrder)
 	c.ask("PATCH", "/config", `{"synchronous_mode": false, "maximum_lag_on_failover": 1073741824}`)
@@ -583,8 +594,9 @@ func lostTail(t *testing.T, c *cluster, w *harness.World, results *table) {
 		t.Errorf("it asks: %q", why)
 	}
 	w.PSQL(`SELECT iasql_sync_now()`)
-	if got := strings.Join(queues(w), " ") + " " + strings.Join(vpcs(w), " ") + " " + delay(w, "changed"); got != "changed kept lost 10.250.0.0/16 10.251.0.0/16 9" {
-		t.Errorf("before anybody has answered, the cloud has %s", got)
+	there := strings.Join(slices.Concat(queues(w), vpcs(w), []string{delay(w, "changed")}), " ")
+	if there != "changed kept lost 10.250.0.0/16 10.251.0.0/16 9" {
+		t.Errorf("before anybody has answered, the cloud has %s", there)
 	}
 	primary.toPG.mend()
 	primary.run()
@@ -595,6 +607,6 @@ func lostTail(t *testing.T, c *cluster, w *harness.World, results *table) {
 	c.wait("the former primary follows", func() bool {
 		return c.leader() == standby && standby.exec("postgres", `SELECT count(*) FROM pg_stat_replication`) == "1"
 	})
-	results.add("asynchronous, the last commits lost", "1", "3", "0", "0", map[bool]string{true: "1", false: "0"}[t.Failed()],
-		map[bool]string{true: "0", false: "1"}[why == ""], fmt.Sprintf("%.0f s", took.Seconds()), "")
+	results.add("asynchronous, the last commits lost", "1", "3", "0", "0",
+		map[bool]string{true: "1", false: "0"}[t.Failed()], map[bool]string{true: "0", false: "1"}[why == ""], fmt.Sprintf("%.0f s", took.Seconds()), "")
 }

@@ -100,7 +100,8 @@ func consoleOf(t *testing.T, login string) {
 	defer func() {
 		_ = console.Process.Signal(os.Interrupt)
 		_ = console.Wait()
-		if said := log.String(); t.Failed() || strings.Contains(said, "level=WARN") || strings.Contains(said, "level=ERROR") {
+		said := log.String()
+		if t.Failed() || strings.Contains(said, "level=WARN") || strings.Contains(said, "level=ERROR") {
 			t.Errorf("the console said:\n%s", said)
 		}
 	}()
@@ -116,7 +117,8 @@ func consoleOf(t *testing.T, login string) {
 	password, _ := u.User.Password()
 	var answer *http.Response
 	for range 100 {
-		answer, err = client.PostForm("http://"+address+"/signin", url.Values{"name": {u.User.Username()}, "password": {password}})
+		answer, err = client.PostForm("http://"+address+"/signin",
+			url.Values{"name": {u.User.Username()}, "password": {password}})
 		if err == nil {
 			break
 		}
@@ -126,9 +128,9 @@ func consoleOf(t *testing.T, login string) {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	for page, has := range map[string]string{"/": "queue", "/records": "queue", "/records/queue": "one", "/records/queue/1": "one",
-		"/search?q=one": "one", "/batches": "open", "/batches/1": "open", "/activity": "queue", "/map": "queue", "/changes": "queue",
-		"/modules": "aws_sqs", "/sql": "SELECT", "/as-of": ""} {
+	for page, has := range map[string]string{"/": "queue", "/records": "queue", "/records/queue": "one",
+		"/records/queue/1": "one", "/search?q=one": "one", "/batches": "open", "/batches/1": "open",
+		"/activity": "queue", "/map": "queue", "/changes": "queue", "/modules": "aws_sqs", "/sql": "SELECT", "/as-of": ""} {
 		answer, err := client.Get("http://" + address + page)
 		if err != nil {
 			t.Errorf("%s: %v", page, err)
@@ -136,8 +138,8 @@ func consoleOf(t *testing.T, login string) {
 		}
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusOK || !strings.Contains(string(text), has) || strings.Contains(string(text), "25006") ||
-			strings.Contains(answer.Request.URL.Path, "signin") {
+		if answer.StatusCode != http.StatusOK || !strings.Contains(string(text), has) ||
+			strings.Contains(string(text), "25006") || strings.Contains(answer.Request.URL.Path, "signin") {
 			t.Errorf("%s: %s, at %s\n%s", page, answer.Status, answer.Request.URL.Path, text)
 		}
 	}

@@ -17,18 +17,20 @@ import (
 	"iasql/internal/test/harness"
 )
 
-var releases = flag.String("releases", "", "commits, oldest first: each is upgraded to the next one, and to this tree's engine")
+var releases = flag.String("releases", "",
+	"commits, oldest first: each is upgraded to the next one, and to this tree's engine")
 
 // mostPause is how long a writer may wait for a migration.
 const mostPause = 2 * time.Second
 
-// TestUpgrades brings an installation from each release to the next, and to this tree's, with an engine of either beside each other, while
-// several roles edit and users have columns, triggers and views of their own.
+// TestUpgrades brings an installation from each release to the next, and to this tree's, with an engine of either
+// beside each other, while several roles edit and users have columns, triggers and views of their own.
 func TestUpgrades(t *testing.T) {
 	if *releases == "" {
 		t.Skip("make upgrades runs it")
 	}
-	results := &table{head: []string{"from", "to", "result", "records", "edits", "longest wait of a writer", "migration", "a step back"}}
+	results := &table{head: []string{"from", "to", "result", "records", "edits",
+		"longest wait of a writer", "migration", "a step back"}}
 	list := strings.Split(*releases, ",")
 	for i, from := range list {
 		t.Run(from+"-this_tree", func(t *testing.T) {
@@ -48,12 +50,14 @@ func TestUpgrades(t *testing.T) {
 	results.print(t)
 }
 
-// known are steps between two earlier releases that cannot be made: the engine that would make them is what it was. This
-// tree's engine makes each of them in one.
+// known are steps between two earlier releases that cannot be made: the engine that would make them is what it was.
+// This tree's engine makes each of them in one.
 var known = map[string]string{
-	"5684cbba-c7de76e1": "migrations of c7de76e1 wait for locks while they hold others, and may end in a deadlock with an edit",
+	"5684cbba-c7de76e1": "migrations of c7de76e1 wait for locks while they hold others, and may end in a " +
+		"deadlock with an edit",
 	"202b924a-2bf785bf": "2bf785bf refuses migrations that have a lower number than what is there",
-	"2bf785bf-efaca181": "migrations of efaca181 wait for locks while they hold others, and may end in a deadlock with a cycle",
+	"2bf785bf-efaca181": "migrations of efaca181 wait for locks while they hold others, and may end in a " +
+		"deadlock with a cycle",
 }
 
 func built(t *testing.T, commit string) string {
@@ -154,8 +158,8 @@ func upgraded(t *testing.T, from, to, older, newer string, results *table) {
 	var edits int
 	back := ""
 	defer func() {
-		results.add(from, to, verdict(t), fmt.Sprint(records), fmt.Sprint(edits), fmt.Sprintf("%d ms", longest.Milliseconds()),
-			fmt.Sprintf("%.1f s", took.Seconds()), back)
+		results.add(from, to, verdict(t), fmt.Sprint(records), fmt.Sprint(edits),
+			fmt.Sprintf("%d ms", longest.Milliseconds()), fmt.Sprintf("%.1f s", took.Seconds()), back)
 	}()
 	s := &server{T: t, programs: oldest(t), data: filepath.Join(directory(t), "data")}
 	emptyCluster(t, s.programs, s.data)
@@ -243,8 +247,8 @@ func lastLine(text string) string {
 	return line[:min(len(line), 120)]
 }
 
-// many makes records, with their history, for migrations to go through. Their account has a profile that is not there, so
-// that no engine looks at them.
+// many makes records, with their history, for migrations to go through. Their account has a profile that is not there,
+// so that no engine looks at them.
 func many(s *server) {
 	s.Helper()
 	s.exec("iasql", fmt.Sprintf(`BEGIN; SELECT set_config('iasql.origin', 'engine', true);

@@ -118,8 +118,8 @@ SELECT string_agg(line, E'\n' ORDER BY line COLLATE "C") FROM (
 	UNION ALL
 	SELECT 'push jobs ' || count(*) FROM iasql_river.river_job j WHERE j.kind = 'push') p`
 
-// forgetVersions is from docs/upgrading.md: PostgreSQL 17.12 of Debian notes a version with each column, which 18.6 refuses
-// to be told. ALTER TABLE … RESET does not take it away.
+// forgetVersions is from docs/upgrading.md: PostgreSQL 17.12 of Debian notes a version with each column, which 18.6
+// refuses to be told. ALTER TABLE … RESET does not take it away.
 const forgetVersions = `UPDATE pg_attribute SET attoptions = (SELECT array_agg(o) FROM unnest(attoptions) o WHERE o NOT LIKE 'pg_attver=%')
 	WHERE attoptions::text LIKE '%pg_attver=%'`
 
@@ -188,7 +188,8 @@ func installed(t *testing.T, pg programs, results *table) {
 	s.start()
 	cron := "none"
 	defer func() {
-		results.add(fmt.Sprint(pg.major), verdict(t), verdict(t), cron, fmt.Sprintf("%.0f", time.Since(begun).Seconds()))
+		results.add(fmt.Sprint(pg.major), verdict(t), verdict(t), cron,
+			fmt.Sprintf("%.0f", time.Since(begun).Seconds()))
 	}()
 	createDatabase(s)
 	migrate(t, harness.Engine(), s.url())
@@ -196,7 +197,8 @@ func installed(t *testing.T, pg programs, results *table) {
 		cron = s.exec("iasql", `SELECT extversion FROM pg_extension WHERE extname = 'pg_cron'`)
 	}
 	cmd := exec.Command("go", "test", "-count=1", "-short", "-vet=off", "-timeout", "15m", "iasql/test/contract")
-	cmd.Env = append(os.Environ(), "IASQL_TEST_DATABASE_URL="+s.database("postgres"), "IASQL_TEST_ENGINE="+harness.Engine())
+	cmd.Env = append(os.Environ(), "IASQL_TEST_DATABASE_URL="+s.database("postgres"),
+		"IASQL_TEST_ENGINE="+harness.Engine())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go test ./test/contract: %v\n%s", err, out)
 	}
@@ -285,7 +287,8 @@ func moved(t *testing.T, from, to programs, way string, results *table) {
 		}
 	}
 	next.exec("iasql", `REINDEX DATABASE iasql`, `ALTER DATABASE iasql REFRESH COLLATION VERSION`, `ANALYZE`)
-	if said := doctor(); strings.Contains(said, "ALTER EXTENSION") || strings.Contains(said, "REFRESH COLLATION VERSION") {
+	if said := doctor(); strings.Contains(said, "ALTER EXTENSION") ||
+		strings.Contains(said, "REFRESH COLLATION VERSION") {
 		t.Errorf("after that the doctor says\n%s", said)
 	}
 
@@ -294,7 +297,7 @@ func moved(t *testing.T, from, to programs, way string, results *table) {
 	if why := asked(w); !strings.Contains(why, "another server") {
 		t.Errorf("it asks: %q", why)
 	}
-	if got := strings.Join(queues(w), " ") + " " + strings.Join(vpcs(w), " "); got != "Zebra alpha apple gone 10.1.0.0/16" {
+	if got := strings.Join(slices.Concat(queues(w), vpcs(w)), " "); got != "Zebra alpha apple gone 10.1.0.0/16" {
 		t.Errorf("before anybody has answered, the cloud has %s", got)
 	}
 	if got := w.Admin(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND pg_visible_in_snapshot(xid, pg_current_snapshot())`); got != pending {
@@ -317,7 +320,8 @@ func moved(t *testing.T, from, to programs, way string, results *table) {
 	noted := w.Admin(`SELECT count(*) FROM noted`)
 	w.PSQL(`INSERT INTO queue (name) VALUES ('there')`, `UPDATE vpc SET tags = tags || '{"Stage": "two"}' WHERE owner_team = 'network'`)
 	w.Settled()
-	equal(w, []string{"Zebra", "alpha", "apple", "staged", "there"}, []string{"10.1.0.0/16", "10.2.0.0/16", "10.9.0.0/16"})
+	equal(w, []string{"Zebra", "alpha", "apple", "staged", "there"},
+		[]string{"10.1.0.0/16", "10.2.0.0/16", "10.9.0.0/16"})
 	if got := delay(w, "apple"); got != "4" {
 		t.Errorf("after the commit the queue has a delay of %s", got)
 	}
