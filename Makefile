@@ -117,9 +117,31 @@ types-sweep: deps ## Take every published resource type through its life, and in
 
 .PHONY: test-disasters
 test-disasters: deps-all ## Let PostgreSQL fail over, be restored, be full and be replaced; also PostgreSQL 17 and an earlier engine
-	scripts/postgres17.sh
+	scripts/postgres.sh 17
 	scripts/earlier-engine.sh
 	IASQL_TEST_DISASTERS=1 go test ./test/disasters -count=1 -timeout 15m -v -vet=off $(if $(EVERY),-args -every-version)
+
+# What PostgreSQL 15 is: the machine's own programs, which deps installs. No release of Debian has 16.
+.PHONY: versions
+versions: deps test-engine ## Install into PostgreSQL 15, 17 and 18, and move from each to each newer one by pg_dump and pg_upgrade
+	for major in 17 18; do scripts/postgres.sh $$major || exit 1; done
+	IASQL_TEST_DISASTERS=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/disasters -run TestVersions -count=1 -timeout 0 -vet=off -v -args -matrix
+
+# The releases are the states that the main line had at the end of each day on which it changed.
+FIRST ?= 5684cbb
+
+.PHONY: upgrades
+upgrades: deps test-engine ## Upgrade from each release since FIRST to the next, with both engines and under load; a writer waits for 2 s at most
+	releases=$$(git log --first-parent --format='%h %cd' --abbrev=8 --date=format:%Y-%m-%d $(FIRST)~1..HEAD | awk '!day[$$2]++ { print $$1 }' | tail -n +2 | tac) && \
+	for commit in $$releases; do scripts/earlier-engine.sh $$commit || exit 1; done && \
+	IASQL_TEST_DISASTERS=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/disasters -run TestUpgrades -count=1 -timeout 0 -vet=off -v -args -releases $$(echo $$releases | tr ' ' ',')
+
+TRIALS ?= 10
+
+.PHONY: failover
+failover: deps test-engine ## Let Patroni's primary be killed, cut off and switched over, TRIALS times each (default 10), while batches commit
+	scripts/patroni.sh
+	IASQL_TEST_DISASTERS=1 IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/disasters -run 'TestPatroni|TestStandby' -count=1 -timeout 0 -vet=off -v -args -trials $(TRIALS)
 
 FOR ?= 10m
 

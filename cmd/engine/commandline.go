@@ -90,7 +90,8 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	fromEnv(flags, "log-format", "IASQL_LOG_FORMAT")
 	flags.BoolVar(&asJSON, "log-json", false, "The same as --log-format=json.")
 	fromEnv(flags, "log-json", "IASQL_LOG_JSON")
-	root.AddCommand(devCommand(log), serveCommand(log), migrateCommand(log), statusCommand(), batchCommand(),
+	root.AddCommand(devCommand(log), serveCommand(log), consoleCommand(log), migrateCommand(log), statusCommand(),
+		batchCommand(),
 		applyCommand(),
 		importStateCommand(), importPricesCommand(), composeCommand(),
 		versionCommand(), doctorCommand(log), supportCommand(log), iamPolicyCommand(), docsCommand(), correctCommand())

@@ -177,12 +177,19 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	if s.listener == nil {
 		return nil
 	}
+	return s.pages(ctx, databaseURL, m.Throttled, probes, s.probes == nil, log)
+}
+
+// pages serves the console until ctx ends, and the probes beside it. throttled says how often the cloud has throttled
+// this process; nil where it makes no calls.
+func (s *site) pages(ctx context.Context, databaseURL string, throttled func() map[string]int, probes http.Handler,
+	withMetrics bool, log *slog.Logger) error {
 	made, err := madeColumns()
 	if err != nil {
 		return err
 	}
 	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
-		Throttled: m.Throttled, TokenURL: s.flags.HTTPTokenURL,
+		Throttled: throttled, TokenURL: s.flags.HTTPTokenURL,
 		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files, Made: made,
 		Places: aws.Places, Elsewhere: weblinks.Of}
 	if s.loopback {
@@ -195,7 +202,7 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", probes)
 	mux.Handle("GET /readyz", probes)
-	if s.probes == nil {
+	if withMetrics {
 		mux.Handle("GET /metrics", probes)
 	}
 	mux.Handle("/", pages)
@@ -204,7 +211,7 @@ func (s *site) serve(ctx context.Context, e *engine.Engine, databaseURL string, 
 		listener = tls.NewListener(listener, s.tls)
 	}
 	s.start(ctx, listener, mux, log)
-	if s.probes != nil {
+	if !withMetrics {
 		log.Info("the console is served", "url", s.url())
 	} else {
 		log.Info("the console is served", "url", s.url(), "metrics", s.url()+"/metrics")

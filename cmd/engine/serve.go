@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -63,7 +64,12 @@ func (c *serveCmd) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if c.Migrate {
-		if err := migrate(ctx, c.DatabaseURL); err != nil {
+		err := migrate(ctx, c.DatabaseURL)
+		// An engine that is started again while newer ones take over works beside them.
+		if newer := (*platform.NewerError)(nil); errors.As(err, &newer) {
+			log.Warn("a newer engine has migrated the database: this one leaves it as it is, and works beside it; "+
+				"replace it soon", "newer", newer.Version, "version", version)
+		} else if err != nil {
 			return err
 		}
 	}

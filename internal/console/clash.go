@@ -61,6 +61,8 @@ func (d *manyForm) compare(ctx context.Context, tx pgx.Tx) error {
 			SELECT CASE WHEN $5 <> '' THEN l.change -> 'original' -> $4 ->> $5 ELSE l.change -> 'original' ->> $4 END AS was,
 				CASE WHEN $5 <> '' THEN l.change -> 'change' -> $4 ->> $5 ELSE l.change -> 'change' ->> $4 END AS now) v
 		WHERE l.table_name = $1 AND l.record_id = ANY ($2) AND NOT pg_visible_in_snapshot(l.xid, $3::text::pg_snapshot) AND l.xid <> pg_current_xact_id()
+			-- not one of the server that the database was dumped from
+			AND l.xid < pg_snapshot_xmax(pg_current_snapshot())
 			AND l.change_type IN ('INSERT', 'UPDATE', 'DELETE') AND ($4 = '' AND l.origin = 'user' OR $4 <> '' AND v.was IS DISTINCT FROM v.now)
 		ORDER BY l.id DESC LIMIT $6`, d.t.name, d.ids, d.places.made, column, key, mostClashing)
 	if err != nil {

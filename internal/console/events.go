@@ -50,7 +50,13 @@ func (b *hub) listen(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, `SET search_path = pg_catalog, pg_temp; LISTEN iasql_events`); err != nil {
+	if _, err := conn.Exec(ctx, `SET search_path = pg_catalog, pg_temp`); err != nil {
+		return err
+	}
+	if err := b.poll(ctx, conn); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, `LISTEN iasql_events`); err != nil {
 		return err
 	}
 	b.tell("reconnected")
@@ -70,6 +76,26 @@ func (b *hub) listen(ctx context.Context) error {
 			b.tell(said.Event)
 		default:
 			b.tell("other")
+		}
+	}
+}
+
+// pollPause is how often the pages of a console on a standby ask anew.
+const pollPause = 15 * time.Second
+
+// poll has pages ask anew now and then for as long as the server is a standby, on which nobody can listen (manual,
+// section 26.4.2).
+func (b *hub) poll(ctx context.Context, conn *pgx.Conn) error {
+	for {
+		var standby bool
+		if err := conn.QueryRow(ctx, `SELECT pg_is_in_recovery()`).Scan(&standby); err != nil || !standby {
+			return err
+		}
+		b.tell("other")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollPause):
 		}
 	}
 }

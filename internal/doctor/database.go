@@ -49,6 +49,7 @@ func (d *doctor) examineDatabase(ctx context.Context) {
 		{"database.server", db.server},
 		{"database.login", db.login},
 		{"database.extensions", db.extensions},
+		{"database.collation", db.collation},
 		{"database.prepared", db.prepared},
 		{"database.version", d.version},
 		{"database.loopback", db.loopback},
@@ -188,14 +189,17 @@ func (db *database) login(ctx context.Context) (Check, error) {
 
 // extensions looks for what the functions need.
 func (db *database) extensions(ctx context.Context) (Check, error) {
-	var missing, unavailable, installed []string
+	var missing, unavailable, installed, old []string
 	err := db.conn.QueryRow(ctx, `
 		SELECT coalesce(array_agg(x.name ORDER BY x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NOT NULL), '{}'),
 			coalesce(array_agg(x.name ORDER BY x.name) FILTER (WHERE e.oid IS NULL AND a.name IS NULL), '{}'),
-			coalesce(array_agg(x.name || ' ' || e.extversion ORDER BY x.name) FILTER (WHERE e.oid IS NOT NULL), '{}')
+			coalesce(array_agg(x.name || ' ' || e.extversion ORDER BY x.name) FILTER (WHERE e.oid IS NOT NULL), '{}'),
+			(SELECT coalesce(array_agg(format('%I', e.extname) ORDER BY e.extname), '{}')
+			 FROM pg_extension e JOIN pg_available_extensions a ON a.name = e.extname
+			 WHERE e.extname IN ('dblink', 'fuzzystrmatch', 'pg_cron') AND a.default_version <> e.extversion)
 		FROM (VALUES ('dblink'), ('fuzzystrmatch')) x (name)
 		LEFT JOIN pg_extension e ON e.extname = x.name LEFT JOIN pg_available_extensions a ON a.name = x.name`).Scan(
-		&missing, &unavailable, &installed)
+		&missing, &unavailable, &installed, &old)
 	switch {
 	case err != nil:
 		return Check{}, err
@@ -207,7 +211,30 @@ func (db *database) extensions(ctx context.Context) (Check, error) {
 		return Check{Status: Failure, Message: "not in this database: " + strings.Join(missing, " and "),
 			Advice: "run " + prepare}, nil
 	}
+	if len(old) > 0 {
+		return Check{Status: Warning, Message: "the server has a newer version of " + strings.Join(old, " and ") +
+			" than this database",
+			Advice: "as an administrator: ALTER EXTENSION " + strings.Join(old, " UPDATE; ALTER EXTENSION ") +
+				" UPDATE"}, nil
+	}
 	return Check{Status: OK, Message: strings.Join(installed, ", ")}, nil
+}
+
+// collation looks whether the order of texts is still the one that the indexes have: after pg_upgrade, or with a new
+// operating system below the server, a library of another version may sort them.
+func (db *database) collation(ctx context.Context) (Check, error) {
+	var then, now string
+	if err := db.conn.QueryRow(ctx, `SELECT coalesce(d.datcollversion, ''), coalesce(pg_database_collation_actual_version(d.oid), '')
+		FROM pg_database d WHERE d.datname = current_database()`).Scan(&then, &now); err != nil {
+		return Check{}, err
+	}
+	if then != "" && then != now {
+		return Check{Status: Warning, Message: fmt.Sprintf("texts were sorted by version %s of the database's "+
+			"collation, and the server has %s: an index may not find what is there", then, now),
+			Advice: "as an administrator, with the engines stopped: REINDEX DATABASE, then ALTER DATABASE … REFRESH " +
+				"COLLATION VERSION"}, nil
+	}
+	return Check{Status: OK, Message: "texts are sorted as they were when the indexes were made"}, nil
 }
 
 // prepared lists what an administrator has still to make: roles, schemas, grants.

@@ -132,6 +132,16 @@ func TestDatabaseTroubles(t *testing.T) {
 			finding{"database.extensions", doctor.Failure, []string{"not in this database: fuzzystrmatch"}},
 		},
 		{
+			"extension of an older server", []string{`UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'fuzzystrmatch'`},
+			[]string{`UPDATE pg_extension e SET extversion = a.default_version FROM pg_available_extensions a WHERE a.name = e.extname AND e.extname = 'fuzzystrmatch'`},
+			finding{"database.extensions", doctor.Warning, []string{"ALTER EXTENSION fuzzystrmatch UPDATE"}},
+		},
+		{
+			"collation of another library", []string{`UPDATE pg_database SET datcollversion = '0.9' WHERE datname = current_database()`},
+			[]string{`UPDATE pg_database SET datcollversion = NULL WHERE datname = current_database()`},
+			finding{"database.collation", doctor.Warning, []string{"version 0.9", "REFRESH COLLATION VERSION"}},
+		},
+		{
 			"missing migration", []string{`DELETE FROM iasql_internal.goose_db_version WHERE version_id = 20`},
 			[]string{`INSERT INTO iasql_internal.goose_db_version (version_id, is_applied) VALUES (20, true)`},
 			finding{"database.version", doctor.Warning, []string{"lacks 1 step", "migration 20", "engine migrate"}},

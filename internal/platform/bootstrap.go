@@ -43,6 +43,9 @@ func Bootstrap(ctx context.Context, adminURL, databaseURL string) error {
 	if err := lockMigrations(ctx, conn); err != nil {
 		return err
 	}
+	if err := refuseNewer(ctx, conn); err != nil {
+		return err
+	}
 	return bootstrap(ctx, conn, engine)
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -51,9 +52,13 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 			slog.Warn("migrating as a superuser: prefer a plain login, and --admin-url for what takes an "+
 				"administrator, so that nothing that users have made can run as a superuser", "login", who.name)
 		}
-		err = bootstrap(ctx, conn, nil)
+		if err = refuseNewer(ctx, conn); err == nil {
+			err = bootstrap(ctx, conn, nil)
+		}
 	} else if err = who.check(conn.Config()); err == nil {
-		err = prepared(ctx, conn)
+		if err = prepared(ctx, conn); err == nil {
+			err = refuseNewer(ctx, conn)
+		}
 	}
 	if err != nil {
 		return err
@@ -85,6 +90,41 @@ func Migrate(ctx context.Context, url string, registry *modules.Registry, versio
 	return err
 }
 
+// NewerError says that a newer engine has migrated the database. What it has made this engine does not know, and would
+// overwrite its functions and views with those of before.
+type NewerError struct{ Version string }
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("a newer engine (%s) has migrated the database, which this engine cannot take back: use that "+
+		"engine or a newer one, or restore a backup of before; meanwhile this engine works with engine serve "+
+		"--no-migrate", e.Version)
+}
+
+// refuseNewer returns a [NewerError] if the database has migrations that this engine does not have.
+func refuseNewer(ctx context.Context, conn *pgx.Conn) error {
+	var there bool // and may be read: not by every administrator
+	if err := conn.QueryRow(ctx, `SELECT count(*) = 2 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = 'iasql_internal' AND c.relname IN ('goose_db_version', 'installation')
+			AND has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')`).Scan(&there); err != nil || !there {
+		return err
+	}
+	known, err := migrationsKnown()
+	if err != nil {
+		return err
+	}
+	var newer bool
+	var version string
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.goose_db_version g WHERE g.is_applied AND g.version_id > $1),
+		coalesce((SELECT to_jsonb(i) ->> 'version' FROM iasql_internal.installation i), 'of unknown version')`, slices.Max(known)).
+		Scan(&newer, &version); err != nil {
+		return fmt.Errorf("read the version of the database: %w", err)
+	}
+	if newer {
+		return &NewerError{version}
+	}
+	return nil
+}
+
 func checkVersion(ctx context.Context, conn *pgx.Conn) error {
 	var number int
 	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::integer`).Scan(&number); err != nil {
@@ -96,15 +136,35 @@ func checkVersion(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
+// migrateTables brings the platform's tables up to date, and the queue's. A migration that waits for a lock has all
+// others wait behind it, so that it does not wait for long.
 func migrateTables(ctx context.Context, pool *pgxpool.Pool) error {
-	db := stdlib.OpenDBFromPool(pool)
+	config := pool.Config()
+	prepare := config.AfterConnect
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if err := prepare(ctx, conn); err != nil {
+			return err
+		}
+		_, err := conn.Exec(ctx, strings.Replace(setBriefly, "LOCAL ", "", 1))
+		return err
+	}
+	brief, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer brief.Close()
+	db := stdlib.OpenDBFromPool(brief)
 	defer db.Close()
+	// Where two lines of work have met, a database may have what has the higher number only.
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS,
-		goose.WithTableName("iasql_internal.goose_db_version"))
+		goose.WithTableName("iasql_internal.goose_db_version"), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if err := givingWay(ctx, func() error {
+		_, err := provider.Up(ctx)
+		return busy(err)
+	}); err != nil {
 		return fmt.Errorf("migrate the platform's tables: %w", err)
 	}
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: RiverSchema})

@@ -31,6 +31,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     who text := iasql_internal.writer();
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_approve');
     IF NOT EXISTS (SELECT FROM iasql_internal.batch b WHERE b.id = batch AND b.phase = 'open') THEN
         RAISE EXCEPTION 'no batch % is open', coalesce(batch::text, 'NULL')
             USING ERRCODE = 'IA022', HINT = 'SELECT id, name, owner FROM iasql_batches WHERE phase = ''open'' lists those that are.';

@@ -3,6 +3,7 @@ CREATE OR REPLACE PROCEDURE public.iasql_commit(message text DEFAULT NULL, previ
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM iasql_internal.permit_batch(iasql_internal.session_batch(), '{update,keep,delete,insert}');
+    PERFORM iasql_internal.refuse_standby('iasql_commit');
     PERFORM iasql_internal.commit(message, preview_hash, on_error, on_cancel);
 END
 $$;

@@ -6,6 +6,7 @@ DECLARE
     line record;
     n    bigint := 0;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_confirm');
     IF what = 'vanished' THEN
         IF of IS NOT NULL AND NOT EXISTS (SELECT FROM iasql_internal.record_state s WHERE s.account = of) THEN
             PERFORM iasql_internal.check_table(of);

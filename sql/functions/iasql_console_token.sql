@@ -7,6 +7,7 @@ DECLARE
     -- 244 bits of PostgreSQL's strong random numbers (manual, section 9.14).
     token  text := 'iasql-' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '');
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_console_token');
     DELETE FROM iasql_internal.console_token t WHERE t.made < clock_timestamp() - interval '5 minutes';
     IF (SELECT count(*) FROM iasql_internal.console_token t WHERE t.role = caller) >= 10 THEN
         RAISE EXCEPTION 'role % has ten tokens that were not used', iasql_internal.writer()

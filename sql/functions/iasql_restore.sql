@@ -10,6 +10,7 @@ DECLARE
     wanted  jsonb;
     secret  text;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_restore');
     PERFORM iasql_internal.check_table("table");
     IF id IS NULL THEN
         PERFORM iasql_internal.refuse_null('iasql_restore', 'id', format('SELECT * FROM iasql_changes_since(…) lists what was changed in %I.', "table"));

@@ -6,6 +6,7 @@ DECLARE
     "table"  text;
     what     text;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_rollback');
     SELECT * INTO batch FROM iasql_internal.batch b WHERE b.id = iasql_internal.batch_meant(coalesce(force, false));
     IF batch.opened_by <> iasql_internal.writer() AND force IS NOT TRUE THEN
         RAISE EXCEPTION 'batch % is not yours: % opened it at %', batch.id, iasql_internal.plain(batch.opened_by), date_trunc('second', batch.opened_at)

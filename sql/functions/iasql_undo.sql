@@ -24,6 +24,7 @@ DECLARE
     "table" text;
     what    text;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_undo');
     IF NOT EXISTS (SELECT FROM iasql_internal.batch b WHERE b.id = transaction_id AND b.closed_at IS NOT NULL) THEN
         RAISE EXCEPTION 'there is no closed batch %', coalesce(transaction_id::text, 'NULL')
             USING ERRCODE = 'IA022', HINT = 'SELECT id, name, outcome FROM iasql_batches lists the batches.';

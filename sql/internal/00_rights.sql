@@ -123,6 +123,7 @@ COMMENT ON FUNCTION iasql_internal.claimed() IS 'What the caller asks for with t
 CREATE OR REPLACE FUNCTION iasql_internal.permit(what text, "table" text, ids bigint[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+    PERFORM iasql_internal.refuse_standby('what changes a record');
     PERFORM set_config('iasql.asks', jsonb_build_object('may', what, 'table', "table", 'ids', ids)::text, true);
     INSERT INTO iasql_internal.permit (table_name, record_id, may)
     SELECT c.table_name, c.record_id, c.may FROM iasql_internal.claimed() c;

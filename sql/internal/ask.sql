@@ -8,12 +8,14 @@ END;
 COMMENT ON FUNCTION iasql_internal.engine_connected() IS 'Whether an engine is connected now.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.refuse_standby(what text) RETURNS void
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF pg_is_in_recovery() THEN
         RAISE EXCEPTION 'this is a standby: % works on the primary only', what
             USING ERRCODE = 'read_only_sql_transaction',
-                  HINT = 'Connect to the primary, such as with target_session_attrs=read-write and all hosts in the URL. Tables and views can be read here.';
+                  -- The address is the one that an engine has found last, which has come here with everything else.
+                  HINT = concat('Connect to the primary', (SELECT format(', which was last at %s, port %s', l.host, l.port) FROM iasql_internal.loopback l),
+                                '. A URL with all hosts and target_session_attrs=read-write finds it. Tables and views can be read here.');
     END IF;
 END
 $$;

@@ -17,6 +17,7 @@ DECLARE
     batch bigint := iasql_internal.session_batch();
     other record;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('a batch');
     IF batch IS NOT NULL THEN
         RAISE EXCEPTION 'this session works in % already', iasql_internal.batch_text(batch)
             USING ERRCODE = 'IA020', HINT = 'CALL iasql_commit() or iasql_rollback() first. Another session can open another batch.';
@@ -58,6 +59,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     proof uuid;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('a batch');
     INSERT INTO iasql_internal.batch_session AS s (role, batch) VALUES (quote_ident(session_user)::regrole, work_in.batch)
     ON CONFLICT (pid) DO UPDATE SET role = excluded.role, token = excluded.token, batch = excluded.batch, since = excluded.since
     RETURNING s.token INTO proof;

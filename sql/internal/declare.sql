@@ -29,6 +29,7 @@ DECLARE
     other bigint;
     made  bigint;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_declare');
     IF coalesce(configuration, '') = '' OR configuration <> iasql_internal.plain(configuration)
        OR revision <> iasql_internal.plain(revision) THEN
         RAISE EXCEPTION 'a configuration cannot be called %',
@@ -183,6 +184,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
     declaration bigint := iasql_internal.open_declaration();
 BEGIN
+    PERFORM iasql_internal.refuse_standby('iasql_declared');
     IF declaration IS NULL THEN
         RAISE EXCEPTION 'no configuration is being declared in this session'
             USING ERRCODE = 'IA031', HINT = 'CALL iasql_declare(''name'') first.';

@@ -170,6 +170,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 DECLARE
     changed boolean;
 BEGIN
+    PERFORM iasql_internal.refuse_standby('protection');
     PERFORM iasql_internal.check_table("table");
     IF id IS NULL THEN
         -- (A function with the system's rights sees everything: what hides rows is asked of the role that calls.)

@@ -17,6 +17,21 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.server() IS 'Which server the database is on, and on which of its timelines; NULL where nobody may ask.';
 
+-- A dump keeps the numbers of transactions, and another server counts its own anew. A number that it has not reached yet is
+-- therefore one of the server before: as it stands, its change would not be seen by who waits for all that was committed, and
+-- later some other transaction would take it for its own. 2 is the number of what was always there (manual, section 74.1).
+-- pg_upgrade takes the count along, so that there is nothing to do.
+CREATE OR REPLACE FUNCTION iasql_internal.forget_transactions() RETURNS void
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    UPDATE public.iasql_audit_log l SET xid = '2' WHERE NOT l.settled AND l.xid >= pg_snapshot_xmax(pg_current_snapshot());
+    UPDATE iasql_internal.batch b SET opened_xid = NULL WHERE b.closed_at IS NULL AND b.opened_xid >= pg_snapshot_xmax(pg_current_snapshot());
+    UPDATE iasql_internal.declaration d SET ended_xid = NULL WHERE d.closed_at IS NULL AND d.ended_xid >= pg_snapshot_xmax(pg_current_snapshot());
+    DELETE FROM iasql_internal.permit p WHERE p.xid >= pg_snapshot_xmax(pg_current_snapshot());
+    DELETE FROM iasql_internal.reverting r WHERE r.xid >= pg_snapshot_xmax(pg_current_snapshot());
+END;
+COMMENT ON FUNCTION iasql_internal.forget_transactions() IS 'Takes the numbers of transactions of another server from what is open: here they would be others''.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.look_back(audit bigint, operation bigint) RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -31,6 +46,9 @@ BEGIN
          OR operation > 0 AND NOT EXISTS (SELECT FROM public.iasql_operations o WHERE o.id = operation);
     IF NOT lost AND (known.system_identifier, known.timeline) IS NOT DISTINCT FROM (here.system_identifier, here.timeline) THEN
         RETURN known.restored_why;
+    END IF;
+    IF known.system_identifier <> here.system_identifier THEN
+        PERFORM iasql_internal.forget_transactions();
     END IF;
     IF lost THEN
         why := 'the database has gone back in time: what an engine has seen in it is not there';

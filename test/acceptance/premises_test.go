@@ -215,6 +215,35 @@ func TestUnreadIsUnknown(t *testing.T) {
 	}
 }
 
+// TestTransactionsOfAnotherServer: a dump keeps the numbers of transactions, and the server that it is restored on counts
+// its own anew. What is pending is not overlooked for that, and no transaction takes it for its own (R30).
+func TestTransactionsOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	engine := w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_sqs")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('there')`)
+	w.Settled()
+	w.PSQL(`CALL iasql_begin('open')`)
+	engine.Stop()
+	w.PSQL(`INSERT INTO queue (name) VALUES ('pending')`)
+	// As they are in a server that has counted for longer.
+	w.Admin(`UPDATE iasql_audit_log SET xid = '9000000000' WHERE NOT settled`,
+		`UPDATE iasql_internal.batch SET opened_xid = '9000000000'`,
+		`INSERT INTO iasql_internal.permit (xid, table_name, record_id, may) VALUES ('9000000000', 'queue', 1, 'change')`,
+		`UPDATE iasql_internal.server_seen SET system_identifier = '1'`)
+	w.Serve()
+	w.PSQL(`SELECT iasql_sync_now()`)
+	if got := w.Admin(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND pg_visible_in_snapshot(xid, pg_current_snapshot())`,
+		`SELECT count(*) FROM iasql_internal.batch WHERE opened_xid = '9000000000'`,
+		`SELECT count(*) FROM iasql_internal.permit WHERE xid = '9000000000'`); got != "1\n0\n0" {
+		t.Errorf("pending that is seen, a batch and a permit of the other server's transaction: %s", got)
+	}
+	if got, err := w.TryPSQL(w.UserURL, `SELECT iasql_wait_for_all(0.1, 'all')`); err == nil {
+		t.Errorf("what is pending was not waited for: %s", got)
+	}
+}
+
 // TestRestored: what was pending in a database that has gone back in time is carried out only once somebody has looked
 // at it, and ENFORCE holds still (R30).
 func TestRestored(t *testing.T) {

@@ -54,19 +54,22 @@ type programs struct {
 
 const newer = 17
 
-// found lists the versions there are, oldest first: Debian's packages, and what scripts/postgres17.sh has unpacked.
+// found lists the versions there are, oldest first: Debian's packages, and what scripts/postgres.sh has unpacked.
 var found = sync.OnceValue(func() (all []programs) {
-	unpacked := os.Getenv("IASQL_POSTGRES17")
-	if unpacked == "" {
-		unpacked = "../../.cache/postgresql-17"
-	}
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	for _, major := range []string{"17", "18"} {
+		unpacked := os.Getenv("IASQL_POSTGRES" + major)
+		if unpacked == "" {
+			unpacked = "../../.cache/postgresql-" + major
+		}
+		dirs = append(dirs, filepath.Join(unpacked, "usr/lib/postgresql", major, "bin"))
+	}
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
 			dirs = append(dirs, filepath.Dir(path))
 		}
 	}
-	for _, dir := range append(dirs, filepath.Join(unpacked, "usr/lib/postgresql/17/bin")) {
+	for _, dir := range dirs {
 		dir, err := filepath.Abs(dir)
 		if err != nil {
 			continue
@@ -210,16 +213,16 @@ func (p programs) run0(t *testing.T, name string, args ...string) {
 	programs{}.run(t, name, args...)
 }
 
-// emptyCluster makes a cluster.
-func emptyCluster(t *testing.T, pg programs, data string) {
+// emptyCluster makes a cluster; more are further arguments of initdb.
+func emptyCluster(t *testing.T, pg programs, data string, more ...string) {
 	t.Helper()
 	password := data + ".password"
 	if err := os.WriteFile(password, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	own(t, password)
-	pg.run(t, "initdb", "-D", data, "-U", "postgres", "--pwfile="+password, "--auth=scram-sha-256", "--encoding=UTF8",
-		"--locale=C.UTF-8", "--no-sync", "--no-instructions")
+	pg.run(t, "initdb", append([]string{"-D", data, "-U", "postgres", "--pwfile=" + password, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"}, more...)...)
 }
 
 // migrated returns a stopped cluster whose database this version's engine has migrated.

@@ -1,24 +1,32 @@
 #!/usr/bin/env bash
-# Unpacks PostgreSQL 17 of Debian 13 into .cache/postgresql-17, beside whatever the
-# machine has: tests of moving to a newer PostgreSQL need two of them. The programs
-# bring their own C library, and are told where it is. When they are there it only
-# looks. Prints the directory of the programs.
+# Unpacks PostgreSQL of the major version that is named (17 if none is) from Debian's
+# archive into .cache/postgresql-MAJOR, with pg_cron, beside whatever the machine has:
+# tests of moving to a newer PostgreSQL need two of them. The programs bring their own C
+# library, and are told where it is. When they are there it only looks. Prints the
+# directory of the programs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-release=trixie
-root=${IASQL_POSTGRES17:-$PWD/.cache/postgresql-17}
-bin=$root/usr/lib/postgresql/17/bin
+major=${1:-17}
+die() { echo "postgres: $*" >&2; exit 1; }
+case $major in
+	15) release=bookworm ;;
+	17) release=trixie ;;
+	18) release=forky ;;
+	*) die "no release of Debian has PostgreSQL $major: 15 is in bookworm, 17 in trixie, 18 in forky" ;;
+esac
+override=IASQL_POSTGRES$major
+root=${!override:-$PWD/.cache/postgresql-$major}
+bin=$root/usr/lib/postgresql/$major/bin
 mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
-die() { echo "postgres17: $*" >&2; exit 1; }
 works() { [[ -x $bin/initdb && -x $bin/pg_basebackup && -x $bin/pg_dump ]] && "$bin/postgres" --version >/dev/null 2>&1; }
 
 if works; then
 	echo "$bin"
 	exit
 fi
-command -v apt-get >/dev/null || die "there is no apt-get here: unpack a PostgreSQL 17 yourself, and name its root by IASQL_POSTGRES17"
+command -v apt-get >/dev/null || die "there is no apt-get here: unpack a PostgreSQL $major yourself, and name its root by $override"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 [[ -e $keyring ]] || die "Debian's keys are missing ($keyring): install debian-archive-keyring"
 if ! command -v patchelf >/dev/null; then
@@ -31,7 +39,7 @@ if ! command -v patchelf >/dev/null; then
 		die "apt-get install patchelf failed"
 fi
 
-echo "postgres17: downloading it from Debian's archive" >&2
+echo "postgres: downloading PostgreSQL $major from Debian's archive" >&2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{state/lists/partial,cache/archives/partial,root}
@@ -45,7 +53,7 @@ apt() {
 		-o Acquire::Languages=none "$@" >"$work/log" 2>&1 || { tail -n 5 "$work/log" >&2; die "apt-get failed"; }
 }
 apt update
-apt install -y --download-only --no-install-recommends postgresql-17
+apt install -y --download-only --no-install-recommends "postgresql-$major" "postgresql-$major-cron"
 for package in "$work"/cache/archives/*.deb; do
 	dpkg -x "$package" "$work/root"
 done
@@ -56,7 +64,7 @@ libraries=$(dirname "$(find "$work/root" -name libpq.so.5 | head -n 1)")
 libraries=${libraries#"$work/root"}
 loader=$(cd "$work/root" && find . -name 'ld-linux-*.so.*' | head -n 1)
 [[ -n $libraries && -n $loader ]] || die "the packages have no libpq or no loader"
-for program in "$work"/root/usr/lib/postgresql/17/bin/*; do
+for program in "$work"/root/usr/lib/postgresql/"$major"/bin/*; do
 	# An rpath that also counts for what the program loads later, such as dblink.
 	if [[ $(head -c 4 "$program" | tail -c 3) == ELF ]]; then
 		patchelf --set-interpreter "$root/${loader#./}" --force-rpath --set-rpath "$root$libraries" "$program"
