@@ -123,6 +123,7 @@ type host struct {
 	failure  error         // of the last try to connect
 	failed   time.Time
 	pause    time.Duration
+	joining  *listing // that others may join; nil: none is
 }
 
 // session answers requests.

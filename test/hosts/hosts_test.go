@@ -22,6 +22,7 @@ import (
 
 	"iasql/internal/engine"
 	"iasql/internal/hosts"
+	"iasql/internal/hosts/runner"
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfiles"
@@ -316,6 +317,14 @@ func TestScope(t *testing.T) {
 		{"/a/b\\d", "/a/b\\d", "t"}, {"/a/{2}", "/a/{2}", "t"},
 	} {
 		if got := w.Admin(`SELECT '` + c[1] + `' ~ iasql_internal.host_pattern('` + c[0] + `')`); got != c[2] {
+			t.Errorf("%s names %s: %s", c[0], c[1], got)
+		}
+	}
+	for _, c := range [][3]string{
+		{"nginx*", "nginx-core", "t"}, {"nginx*", "nginx", "t"}, {"nginx*", "libnginx", "f"}, {"*", "a/b", "t"}, {"a?c", "abc", "t"},
+		{"a.c", "abc", "f"}, {"g++*", "g++-12", "t"}, {"a\\d", "a1", "f"}, {"*:x", "eth0:x", "t"},
+	} {
+		if got := w.Admin(`SELECT '` + c[1] + `' ~ iasql_internal.host_pattern('` + c[0] + `')`); got != c[2] || (got == "t") != runner.MatchesName(c[0], c[1]) {
 			t.Errorf("%s names %s: %s", c[0], c[1], got)
 		}
 	}
