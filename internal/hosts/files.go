@@ -9,11 +9,16 @@ import (
 	"iasql/internal/modules"
 )
 
-// KindFile is the kind of the scopes that name files.
-const KindFile = "file"
+// The kinds of scopes.
+const (
+	KindFile    = "file"
+	KindPackage = "package"
+	KindUser    = "user" // and the keys that let it in
+	KindGroup   = "group"
+)
 
-// ScopeKinds are the kinds of scopes.
-var ScopeKinds = []string{KindFile}
+// ScopeKinds are all kinds of scopes.
+var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"

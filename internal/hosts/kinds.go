@@ -381,3 +381,46 @@ func (h *Hosts) run(ctx context.Context, k *host, l *listing) {
 		return nil
 	})
 }
+
+// Given are those columns of a row that a change is about: of any other it says nothing.
+type Given struct {
+	Row     modules.Row
+	Columns []string // nil: all
+}
+
+func (g Given) has(column string) bool { return g.Columns == nil || slices.Contains(g.Columns, column) }
+
+// Text returns a column's text, "" of NULL; nil if nothing is said of it.
+func (g Given) Text(column string) *string {
+	if !g.has(column) {
+		return nil
+	}
+	text := g.Row[column].String()
+	return &text
+}
+
+// Chosen returns a column's text; nil if nothing is said of it, or NULL leaves it to the host.
+func (g Given) Chosen(column string) *string {
+	if g.Row[column].IsNull() {
+		return nil
+	}
+	return g.Text(column)
+}
+
+// Bool returns a column's value; nil if nothing is said of it, or it is NULL.
+func (g Given) Bool(column string) *bool {
+	if !g.has(column) || g.Row[column].IsNull() {
+		return nil
+	}
+	is := g.Row[column].Bool()
+	return &is
+}
+
+// Int returns a column's number; nil if nothing is said of it, or it is NULL.
+func (g Given) Int(column string) *int64 {
+	if !g.has(column) || g.Row[column].IsNull() {
+		return nil
+	}
+	n := g.Row[column].Int()
+	return &n
+}

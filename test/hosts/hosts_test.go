@@ -26,6 +26,8 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostusers"
 	"iasql/internal/platform"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/testdb"
@@ -42,7 +44,8 @@ func TestMain(m *testing.M) {
 }
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
-	return modules.NewRegistry(host.Module(), hostfiles.Module(h))
+	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostpackages.Module(h),
+		hostusers.Module(h))
 }
 
 // built is the runner, built once.
@@ -103,7 +106,7 @@ func start(t *testing.T) *world {
 	})
 	w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`,
 		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
-	w.PSQL(`SELECT * FROM iasql_install('host_files')`)
+	w.PSQL(`SELECT * FROM iasql_install(VARIADIC ARRAY(SELECT module_name FROM iasql_modules_list() WHERE module_name <> 'host'))`)
 	return w
 }
 
@@ -329,7 +332,7 @@ func TestScope(t *testing.T) {
 		}
 	}
 	// All of it goes, and leaves the files.
-	w.PSQL(`SELECT * FROM iasql_uninstall('host_files', 'host')`)
+	w.PSQL(`SELECT * FROM iasql_uninstall(VARIADIC ARRAY(SELECT module_name FROM iasql_modules_list()))`)
 	if got := w.Admin(`SELECT string_agg(proname, ' ') FROM pg_proc WHERE proname LIKE 'host\_%'`, `SELECT string_agg(relname, ' ') FROM pg_class WHERE relname LIKE 'host%'`); strings.TrimSpace(got) != "" {
 		t.Errorf("left over: %s", got)
 	}

@@ -138,6 +138,8 @@ const (
 	TooLarge    Code = "TooLarge"    // beyond a bound
 	Changing    Code = "Changing"    // it changes while it is read
 	Full        Code = "Full"        // there is no space left
+	Busy        Code = "Busy"        // another program is at it
+	InUse       Code = "InUse"       // something else would have to go with it
 	Unspecified Code = "Unspecified" // anything else
 )
 

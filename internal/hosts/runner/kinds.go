@@ -29,8 +29,9 @@ type things[T any] struct {
 	// difference returns in what a thing is not as another says it is, "" if in nothing. What that does not say does
 	// not count.
 	difference func(now, said *T) string
-	// change makes what is there what is wanted, either nil if that is nothing. nil: nothing of the kind is changed.
-	change func(t *tree, now, want *T) error
+	// change makes what is there what is wanted, nil if that is to go; have is what was seen last, nil if that was
+	// nothing. nil: nothing of the kind is changed.
+	change func(t *tree, have, want *T) error
 	// turn is held while things are changed: of kinds whose changes get in the way of each other it is the same.
 	turn *sync.Mutex
 }
@@ -162,7 +163,7 @@ func (k *things[T]) apply(t *tree, c *Change) error {
 				"is done to it before it has been read again", k.what, name, in)}
 		}
 	}
-	return k.change(t, now, want)
+	return k.change(t, have, want)
 }
 
 func (k *things[T]) assert(t *tree, c *Change) (json.RawMessage, bool, error) {

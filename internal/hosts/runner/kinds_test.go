@@ -36,9 +36,9 @@ func lights(t *testing.T, some ...light) map[string]light {
 			}
 			return ""
 		},
-		change: func(_ *tree, now, want *light) error {
+		change: func(_ *tree, have, want *light) error {
 			if want == nil {
-				delete(there, now.Name)
+				delete(there, have.Name)
 			} else {
 				there[want.Name] = *want
 			}

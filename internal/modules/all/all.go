@@ -43,6 +43,8 @@ import (
 	"iasql/internal/modules/awsvpc"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostusers"
 )
 
 // Hosts returns every module of hosts. They ask h.
@@ -50,6 +52,8 @@ func Hosts(h *hosts.Hosts) []*modules.Module {
 	return []*modules.Module{
 		host.Module(),
 		hostfiles.Module(h),
+		hostpackages.Module(h),
+		hostusers.Module(h),
 	}
 }
 
