@@ -15,10 +15,11 @@ const (
 	KindPackage = "package"
 	KindUser    = "user" // and the keys that let it in
 	KindGroup   = "group"
+	KindFacts   = "facts" // what is read of the machine alone: process:nginx*
 )
 
 // ScopeKinds are all kinds of scopes.
-var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup}
+var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindFacts}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"

@@ -20,6 +20,10 @@ type Kind[T any] struct {
 	Scope string // the kind of the scopes that name its things
 	// Key returns what names a thing. Scoped returns what the patterns of scopes are matched with; nil: Key.
 	Key, Scoped func(*T) string
+	// Prefix is what Scoped begins with, of a kind that shares the kind of its scopes with others; "" if it does not.
+	Prefix string
+	// Passing: a record goes with the scope that names it. Its identity need not say what Scoped is.
+	Passing bool
 	// Guard says why a change must not be made, by what the tables say of the host; nil: all may be.
 	Guard func(settings *Settings, want, have *T) error
 }
@@ -79,8 +83,11 @@ func (c *collector[T]) take(a runner.Answer) error {
 		}
 		key := kind.Key(thing)
 		row := c.reader.Row(thing)
+		within := named(c.scopes, kind.scoped(thing))
 		switch {
-		case !c.asked(thing) || c.seen[key]:
+		case !within && kind.Passing && c.asked(thing):
+			continue
+		case !within || !c.asked(thing) || c.seen[key]:
 			return refused(c.host, "the "+kind.Name, fmt.Sprintf("%.200q", key))
 		case len(c.found) >= maxThings:
 			return refused(c.host, "things", fmt.Sprintf("more than %d of kind %s", maxThings, kind.Name))
@@ -139,11 +146,11 @@ func (r *Reader[T]) List(ctx context.Context, q modules.ListRequest, page func([
 	if err != nil {
 		return err
 	}
-	scopes := settings.Of(r.Kind.Scope)
+	scopes := slices.DeleteFunc(settings.Of(r.Kind.Scope), func(s Scope) bool { return !mayName(s.Pattern, r.Kind.Prefix) })
 	if len(scopes) == 0 {
 		return nil
 	}
-	c := r.collector(host, scopes, func(thing *T) bool { return named(scopes, r.Kind.scoped(thing)) })
+	c := r.collector(host, scopes, func(*T) bool { return true })
 	part := runner.Part{Kind: r.Kind.Name, Patterns: patterns(scopes)}
 	if err := r.Hosts.list(ctx, host, r.Kind.Name, func(q *runner.Request) { q.Parts = append(q.Parts, part) },
 		c.take); err != nil {
@@ -167,16 +174,14 @@ func (r *Reader[T]) Get(ctx context.Context, q modules.GetRequest) ([]modules.Ob
 	}
 	scopes := settings.Of(r.Kind.Scope)
 	asked := map[string]bool{}
-	c := r.collector(host, scopes, func(thing *T) bool {
-		return asked[r.Kind.Key(thing)] && named(scopes, r.Kind.scoped(thing))
-	})
+	c := r.collector(host, scopes, func(thing *T) bool { return asked[r.Kind.Key(thing)] })
 	part := runner.Part{Kind: r.Kind.Name}
 	for _, identity := range q.Identities {
 		thing := r.Thing(identity, []string{})
 		key, scoped := r.Kind.Key(thing), r.Kind.scoped(thing)
 		switch {
 		case asked[key]:
-		case !named(scopes, scoped):
+		case !r.Kind.Passing && !named(scopes, scoped):
 			c.missed = append(c.missed, modules.UnreadObject{Identity: identity,
 				Err: outOfScope(host, r.Kind.Scope, scoped)})
 		default:
@@ -257,6 +262,15 @@ func (w *Writer[T]) apply(ctx context.Context, m *modules.Mutation, action strin
 		return w.Hosts.ask(ctx, name, &runner.Request{Verb: runner.Apply, Change: change},
 			func(runner.Answer) error { return nil })
 	})
+}
+
+// mayName reports whether a pattern may name something that begins so.
+func mayName(pattern, prefix string) bool {
+	if i := strings.IndexAny(pattern, "*?"); i >= 0 {
+		pattern = pattern[:i]
+		return strings.HasPrefix(prefix, pattern) || strings.HasPrefix(pattern, prefix)
+	}
+	return strings.HasPrefix(pattern, prefix)
 }
 
 // named reports whether a scope names what is no path.

@@ -25,6 +25,7 @@ import (
 	"iasql/internal/hosts/runner"
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostpackages"
 	"iasql/internal/modules/hostusers"
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
 	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostpackages.Module(h),
-		hostusers.Module(h))
+		hostusers.Module(h), hostfacts.Module(h))
 }
 
 // built is the runner, built once.
@@ -85,7 +86,7 @@ func start(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root},
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root, "/"},
 				Runner: func(string) ([]byte, error) { return built() }})
 			return registry(machines)
 		},
@@ -403,8 +404,8 @@ func TestConflict(t *testing.T) {
 	t.Logf("a file before its directory took %s", time.Since(begun))
 	w.has("etc/n/f", "nested")
 	// A root that the engine was not started with is nobody's to use.
-	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/')`)
-	w.refused("start it with --host-root /", `SELECT iasql_sync_now()`)
+	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/nowhere')`)
+	w.refused("start it with --host-root /nowhere", `SELECT iasql_sync_now()`)
 }
 
 // TestRunnerIsSmall: what is put on hosts is small, and so it stays there.

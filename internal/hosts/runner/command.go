@@ -40,12 +40,12 @@ func (t *tree) run(within time.Duration, path string, arguments ...string) progr
 		c.SysProcAttr.Chroot = t.root
 	}
 	// Neither a daemon that holds the output open nor a runner that ends makes the program wait or fail.
-	fd, err := unix.MemfdCreate("said", unix.MFD_CLOEXEC)
+	output, err := os.CreateTemp("", ".iasql-said-*")
 	if err != nil {
-		return program{err: err}
+		return program{err: failure("write", os.TempDir(), err)}
 	}
-	output := os.NewFile(uintptr(fd), "said")
 	defer output.Close()
+	_ = os.Remove(output.Name()) // it is nobody's to read
 	c.Stdout, c.Stderr = output, output
 	if err := c.Start(); err != nil {
 		if errors.Is(err, unix.ENOENT) {
@@ -113,10 +113,14 @@ func (t *tree) text(name string, most int64) (string, error) {
 			break
 		}
 	}
-	if errors.Is(err, unix.ENOENT) {
+	switch {
+	case errors.Is(err, unix.ENOENT):
 		return "", nil
-	}
-	if err != nil {
+	case errors.Is(err, unix.ELOOP):
+		return "", &Failure{Refused, fmt.Sprintf("%q is a symbolic link, and none is followed", name)}
+	case errors.Is(err, unix.EINVAL):
+		return "", &Failure{Refused, fmt.Sprintf("%q is no file", name)}
+	case err != nil:
 		return "", failure("read", name, err)
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD"), nil

@@ -42,6 +42,7 @@ import (
 	"iasql/internal/modules/awsstepfunctions"
 	"iasql/internal/modules/awsvpc"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostpackages"
 	"iasql/internal/modules/hostusers"
@@ -51,6 +52,7 @@ import (
 func Hosts(h *hosts.Hosts) []*modules.Module {
 	return []*modules.Module{
 		host.Module(),
+		hostfacts.Module(h),
 		hostfiles.Module(h),
 		hostpackages.Module(h),
 		hostusers.Module(h),

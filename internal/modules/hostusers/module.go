@@ -179,7 +179,7 @@ func group(r modules.Row, columns []string) *runner.Group {
 	given := hosts.Given{Row: r, Columns: columns}
 	g := &runner.Group{Name: r[columnName].String(), GID: given.Int(columnGID), System: given.Bool(columnSystem)}
 	if given.Text(columnMembers) != nil {
-		members := r[columnMembers].Strings()
+		members := append([]string{}, r[columnMembers].Strings()...) // nil would say nothing
 		g.Members = &members
 	}
 	return g

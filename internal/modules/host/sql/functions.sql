@@ -129,10 +129,10 @@ REVOKE EXECUTE ON FUNCTION iasql_internal.host_scoped(text, text, text) FROM PUB
 CREATE TABLE IF NOT EXISTS iasql_internal.host_kind (
     table_name  text PRIMARY KEY,
     kind        text NOT NULL,
-    column_name text NOT NULL
+    column_name text
 );
 COMMENT ON TABLE iasql_internal.host_kind IS
-    'The tables of things on hosts: the kind of host_scope that names their rows, and the column that its patterns are matched with.';
+    'The tables of things on hosts: the kind of host_scope that names their rows, and the column that its patterns are matched with; NULL if the rows go with the scope.';
 REVOKE ALL ON iasql_internal.host_kind FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION iasql_internal.host_in_scope() RETURNS trigger
@@ -170,7 +170,7 @@ DECLARE
     k    iasql_internal.host_kind;
     held bigint;
 BEGIN
-    FOR k IN SELECT * FROM iasql_internal.host_kind AS h WHERE h.kind = OLD.kind AND to_regclass('public.' || quote_ident(h.table_name)) IS NOT NULL LOOP
+    FOR k IN SELECT * FROM iasql_internal.host_kind AS h WHERE h.kind = OLD.kind AND h.column_name IS NOT NULL AND to_regclass('public.' || quote_ident(h.table_name)) IS NOT NULL LOOP
         EXECUTE format('SELECT count(*) FROM public.%I AS f WHERE f.account = $1 AND f.%I ~ iasql_internal.host_pattern($2)
             AND NOT EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = $1 AND s.kind = $3 AND f.%2$I ~ iasql_internal.host_pattern(s.pattern))',
             k.table_name, k.column_name)
@@ -200,17 +200,17 @@ AS $$
 BEGIN
     UPDATE iasql_internal.listing AS l SET expected = clock_timestamp()
     FROM iasql_internal.host_kind AS h
-    WHERE l.account = NEW.account AND l.table_name = h.table_name AND h.kind = NEW.kind;
-    PERFORM iasql_internal.enqueue('sync', NEW.account);
+    WHERE l.account = coalesce(NEW.account, OLD.account) AND l.table_name = h.table_name AND h.kind = coalesce(NEW.kind, OLD.kind);
+    PERFORM iasql_internal.enqueue('sync', coalesce(NEW.account, OLD.account));
     RETURN NULL;
 END;
 $$;
 
 COMMENT ON FUNCTION iasql_internal.host_scope_looks() IS
-    'Trigger: what a new scope names is looked at soon.';
+    'Trigger: what a scope names, or has named, is looked at soon.';
 
 CREATE OR REPLACE TRIGGER host_scope_looks
-    AFTER INSERT OR UPDATE OF account, kind, pattern ON public.host_scope
+    AFTER INSERT OR DELETE OR UPDATE OF account, kind, pattern ON public.host_scope
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_looks();
 
 -- A host that is deleted here stays as it is.
