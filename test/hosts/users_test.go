@@ -58,7 +58,7 @@ func TestUsers(t *testing.T) {
 		`UPDATE host_group SET gid = 5001, members = '{arno,anna}' WHERE name = 'axe'`, `UPDATE host_group SET members = NULL WHERE name = 'apps'`,
 		`UPDATE host_authorized_key SET comment = 'second', options = 'no-pty' WHERE key LIKE '%bb'`, `UPDATE host_authorized_key SET options = NULL WHERE key LIKE '%aa'`)
 	quiet("agent|agent|/home/agent|/bin/sh|system anna|staff|/home/anna|/bin/bash|locked arno|staff|/srv/arno|/bin/false|Arno",
-		"agent|999 apps|4712 axe|5001|{anna,arno} staff|50", `anna|aa|anna@laptop anna|bb|second|no-pty`)
+		"agent|999 apps|4712 axe|5001|{arno,anna} staff|50", `anna|aa|anna@laptop anna|bb|second|no-pty`)
 	w.row("4713", `SELECT uid FROM host_user WHERE name = 'anna'`)
 	w.has(file, "# ours\nno-pty "+newKey("b")+" second\n"+newKey("a")+" anna@laptop\nwhat is this\n")
 	if got := w.inside("/usr/bin/id", "anna"); got != "uid=4713(anna) gid=50(staff) groups=50(staff),5001(axe)\n" {
@@ -122,6 +122,13 @@ func TestUsersRefused(t *testing.T) {
 	says("is a symbolic link, and none is followed", `INSERT INTO host_authorized_key (account, user_name, key) VALUES ('here', 'ann', '`+newKey("a")+`')`, `DELETE FROM host_authorized_key`)
 	w.has("root/.ssh/authorized_keys", "-")
 	w.do(os.Remove(filepath.Join(w.root, "home/ann/.ssh/authorized_keys")))
+	// Where somebody else than root may write, no program is run.
+	w.do(os.Chmod(w.root, 0o777))
+	w.PSQL(`UPDATE host_user SET gecos = 'x' WHERE name = 'ann'`)
+	w.Becomes(shortly, "1", `SELECT count(*) FROM iasql_status WHERE message LIKE '%nothing is run there'`)
+	w.do(os.Chmod(w.root, 0o755))
+	w.PSQL(`SELECT iasql_retry('host_user', id) FROM host_user WHERE name = 'ann'`)
+	w.Settled()
 	// Nor deleted.
 	w.PSQL(`DELETE FROM host_user WHERE name = 'root'`, `DELETE FROM host_group WHERE name = 'ops'`)
 	w.Becomes(shortly, "2", `SELECT count(*) FROM iasql_status WHERE message LIKE '%it is neither changed nor deleted' OR message LIKE '%it stays in its groups'`)

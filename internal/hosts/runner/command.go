@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -26,8 +27,8 @@ type program struct {
 
 // run runs a program of the host, without a shell: of a root that is not the machine's, inside it. It goes on when the
 // runner ends meanwhile, for what is half done is worse than what is done unasked.
-func (t *tree) run(within time.Duration, path string, arguments ...string) program {
-	c := &exec.Cmd{Path: path, Args: append([]string{path}, arguments...), Dir: "/",
+func (t *tree) run(within time.Duration, name string, arguments ...string) program {
+	c := &exec.Cmd{Path: name, Args: append([]string{name}, arguments...), Dir: "/",
 		Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", "HOME=/root",
 			"DEBIAN_FRONTEND=noninteractive", "DEBCONF_NONINTERACTIVE_SEEN=true", "APT_LISTCHANGES_FRONTEND=none",
 			"UCF_FORCE_CONFFOLD=1", "NEEDRESTART_MODE=l"},
@@ -35,7 +36,10 @@ func (t *tree) run(within time.Duration, path string, arguments ...string) progr
 	if t.root != "/" {
 		if os.Geteuid() != 0 {
 			return program{err: &Failure{Denied, fmt.Sprintf("%s of the root %s is run inside it (chroot), which takes "+
-				"root's rights", path, t.root)}}
+				"root's rights", name, t.root)}}
+		}
+		if err := t.owned(name); err != nil {
+			return program{err: err}
 		}
 		c.SysProcAttr.Chroot = t.root
 	}
@@ -49,7 +53,7 @@ func (t *tree) run(within time.Duration, path string, arguments ...string) progr
 	c.Stdout, c.Stderr = output, output
 	if err := c.Start(); err != nil {
 		if errors.Is(err, unix.ENOENT) {
-			err = &Failure{Refused, fmt.Sprintf("the host has no %s", path)}
+			err = &Failure{Refused, fmt.Sprintf("the host has no %s", name)}
 		}
 		return program{err: err}
 	}
@@ -63,9 +67,40 @@ func (t *tree) run(within time.Duration, path string, arguments ...string) progr
 	}
 	p.said = strings.ToValidUTF8(said.String(), "\uFFFD")
 	if err != nil {
-		p.err = &Failure{Unspecified, fmt.Sprintf("%s: %v: %s", path, err, p.gist())}
+		p.err = &Failure{Unspecified, fmt.Sprintf("%s: %v: %s", name, err, p.gist())}
 	}
 	return p
+}
+
+// owned makes sure that a root which is not the machine's, and in which a program is to be run, is root's own: otherwise
+// whoever may write there would have his programs run with the rights of root.
+func (t *tree) owned(program string) error {
+	for _, name := range []string{"/", "/usr", "/usr/lib", "/etc", path.Dir(program), program} {
+		var st unix.Stat_t
+		var err error
+		if name == "/" {
+			err = unix.Fstat(t.fd, &st)
+		} else {
+			dir, last, parent := t.parent(name)
+			if parent != nil {
+				err = unix.ENOENT
+			} else {
+				st, err = statAt(dir, last)
+				_ = unix.Close(dir)
+			}
+		}
+		if errors.Is(err, unix.ENOENT) {
+			return &Failure{Refused, fmt.Sprintf("the root %s has no %s", t.root, name)}
+		}
+		if err != nil {
+			return failure("look at", name, err)
+		}
+		if kindOf(&st) == Link || st.Uid != 0 || uint32(st.Mode)&0o022 != 0 {
+			return &Failure{Refused, fmt.Sprintf("%s of the root %s is a link, or somebody else than root may write to it: "+
+				"nothing is run there", name, t.root)}
+		}
+	}
+	return nil
 }
 
 // gist is what of the program's words says why it failed.
