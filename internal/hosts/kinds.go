@@ -146,7 +146,8 @@ func (r *Reader[T]) List(ctx context.Context, q modules.ListRequest, page func([
 	if err != nil {
 		return err
 	}
-	scopes := slices.DeleteFunc(settings.Of(r.Kind.Scope), func(s Scope) bool { return !mayName(s.Pattern, r.Kind.Prefix) })
+	scopes := slices.DeleteFunc(settings.Of(r.Kind.Scope),
+		func(s Scope) bool { return !mayName(s.Pattern, r.Kind.Prefix) })
 	if len(scopes) == 0 {
 		return nil
 	}

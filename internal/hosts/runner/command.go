@@ -35,8 +35,8 @@ func (t *tree) run(within time.Duration, name string, arguments ...string) progr
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	if t.root != "/" {
 		if os.Geteuid() != 0 {
-			return program{err: &Failure{Denied, fmt.Sprintf("%s of the root %s is run inside it (chroot), which takes "+
-				"root's rights", name, t.root)}}
+			return program{err: &Failure{Denied, fmt.Sprintf("%s of the root %s is run inside it (chroot), which "+
+				"takes root's rights", name, t.root)}}
 		}
 		if err := t.owned(name); err != nil {
 			return program{err: err}
@@ -72,8 +72,8 @@ func (t *tree) run(within time.Duration, name string, arguments ...string) progr
 	return p
 }
 
-// owned makes sure that a root which is not the machine's, and in which a program is to be run, is root's own: otherwise
-// whoever may write there would have his programs run with the rights of root.
+// owned makes sure that a root which is not the machine's, and in which a program is to be run, is root's own:
+// otherwise whoever may write there would have his programs run with the rights of root.
 func (t *tree) owned(program string) error {
 	for _, name := range []string{"/", "/usr", "/usr/lib", "/etc", path.Dir(program), program} {
 		var st unix.Stat_t
@@ -96,8 +96,8 @@ func (t *tree) owned(program string) error {
 			return failure("look at", name, err)
 		}
 		if kindOf(&st) == Link || st.Uid != 0 || uint32(st.Mode)&0o022 != 0 {
-			return &Failure{Refused, fmt.Sprintf("%s of the root %s is a link, or somebody else than root may write to it: "+
-				"nothing is run there", name, t.root)}
+			return &Failure{Refused, fmt.Sprintf("%s of the root %s is a link, or somebody else than root may write "+
+				"to it: nothing is run there", name, t.root)}
 		}
 	}
 	return nil

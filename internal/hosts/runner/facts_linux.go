@@ -35,8 +35,8 @@ func facts[T any](what string, key, scoped func(*T) string,
 	return &things[T]{what: what, key: key, scoped: scoped, difference: func(_, _ *T) string { return "" },
 		read: func(t *tree, of *selection, tell func(T), unread func(string, error)) error {
 			if t.root != "/" {
-				return &Failure{Refused, fmt.Sprintf("%s is a directory, and processes, ports, disks and addresses are "+
-					"those of a machine: delete the rows of host_scope of kind facts", t.root)}
+				return &Failure{Refused, fmt.Sprintf("%s is a directory, and processes, ports, disks and addresses "+
+					"are those of a machine: delete the rows of host_scope of kind facts", t.root)}
 			}
 			return read(t, of, tell, unread)
 		}}
@@ -319,12 +319,12 @@ func readDisks(t *tree, of *selection, tell func(Disk), unread func(string, erro
 			continue
 		}
 		d := Disk{MountPoint: unescaped(f[4]), FileSystem: g[0], Device: shown(unescaped(g[1])),
-			ReadOnly: slices.Contains(strings.Split(f[5], ","), "ro") || slices.Contains(strings.Split(g[2], ","), "ro")}
+			ReadOnly: slices.Contains(strings.Split(f[5]+","+g[2], ","), "ro")}
 		delete(disks, d.MountPoint)
 		// A bind mount shows a part of another; a network's file system may not answer.
 		whole := f[3] == "/" || d.FileSystem == "btrfs" || d.MountPoint == "/"
 		local := strings.HasPrefix(d.Device, "/dev/") || d.FileSystem == "zfs" || d.MountPoint == "/"
-		if whole && local && utf8.ValidString(d.MountPoint) && shown(d.MountPoint) == d.MountPoint && path.IsAbs(d.MountPoint) {
+		if whole && local && shown(d.MountPoint) == d.MountPoint && path.IsAbs(d.MountPoint) {
 			disks[d.MountPoint] = d
 		}
 	}

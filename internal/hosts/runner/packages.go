@@ -106,8 +106,8 @@ func (t *tree) packages() (installed, error) {
 		return nil, err
 	}
 	if text == "" {
-		return nil, &Failure{Refused, "there is no /var/lib/dpkg/status: packages are those of dpkg, and this host has " +
-			"none"}
+		return nil, &Failure{Refused, "there is no /var/lib/dpkg/status: packages are those of dpkg, and this host " +
+			"has none"}
 	}
 	archs, err := t.text("/var/lib/dpkg/arch", 1<<16)
 	if err != nil {
@@ -327,8 +327,8 @@ func (t *tree) await() error {
 			return nil
 		}
 		if time.Now().After(until) {
-			return &Failure{Busy, fmt.Sprintf("process %d has held dpkg's lock for more than %s: nothing is done before "+
-				"it has ended", holder, lockWithin)}
+			return &Failure{Busy, fmt.Sprintf("process %d has held dpkg's lock for more than %s: nothing is done "+
+				"before it has ended", holder, lockWithin)}
 		}
 	}
 }
@@ -394,7 +394,8 @@ func aptFailure(p *program) error {
 	}
 	f := &Failure{Unspecified, "apt-get: " + p.gist()}
 	switch {
-	case strings.Contains(p.said, "Unable to locate package"), strings.Contains(p.said, "has no installation candidate"):
+	case strings.Contains(p.said, "Unable to locate package"), strings.Contains(p.said, "has no installation "+
+		"candidate"):
 		f.Code = Invalid
 		f.Message += ": no repository of the host has it"
 	case strings.Contains(p.said, "was not found"), strings.Contains(p.said, "unmet dependencies"),
@@ -532,8 +533,8 @@ func changePackage(t *tree, have, want *Package) error {
 			return err
 		}
 		if there = all[want.Name]; there == nil {
-			return &Failure{Invalid, fmt.Sprintf("apt-get has installed %s, and there is no package of that name: it may "+
-				"be another's that provides it", want.Name)}
+			return &Failure{Invalid, fmt.Sprintf("apt-get has installed %s, and there is no package of that name: "+
+				"it may be another's that provides it", want.Name)}
 		}
 	}
 	return t.mark(there, want)

@@ -117,7 +117,7 @@ func (t *tree) entries(file string, least int) ([][]string, error) {
 	var all [][]string
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), ":")
-		if len(fields) >= least && fields[0] != "" && fields[0][0] != '+' && fields[0][0] != '-' && fields[0][0] != '#' {
+		if len(fields) >= least && fields[0] != "" && !strings.ContainsAny(fields[0][:1], "+-#") {
 			all = append(all, fields)
 		}
 	}
@@ -304,8 +304,8 @@ func changeUser(t *tree, have, want *User) error {
 	first := t.first("UID_MIN")
 	system := want.System != nil && *want.System
 	if want.UID != nil && want.System != nil && system != (*want.UID < first) {
-		return &Failure{Refused, fmt.Sprintf("user %s: the numbers below %d are the system's, and uid %d is not of its kind: "+
-			"leave system or uid NULL", want.Name, first, *want.UID)}
+		return &Failure{Refused, fmt.Sprintf("user %s: the numbers below %d are the system's, and uid %d is not of "+
+			"its kind: leave system or uid NULL", want.Name, first, *want.UID)}
 	}
 	now, err := kinds[KindUser].(*things[User]).one(t, want.Name)
 	if err != nil {
@@ -373,8 +373,8 @@ func changeGroup(t *tree, have, want *Group) error {
 		for name := range t.logins() {
 			if slices.Contains(*now.Members, name) && (want == nil || want.Members != nil &&
 				!slices.Contains(*want.Members, name)) || name == of.Name && want == nil {
-				return &Failure{Refused, fmt.Sprintf("user %s of group %s is root, or the one by which the engine gets in: "+
-					"it stays in its groups", name, of.Name)}
+				return &Failure{Refused, fmt.Sprintf("user %s of group %s is root, or the one by which the engine "+
+					"gets in: it stays in its groups", name, of.Name)}
 			}
 		}
 	}
@@ -398,8 +398,8 @@ func changeGroup(t *tree, have, want *Group) error {
 	first := t.first("GID_MIN")
 	system := want.System != nil && *want.System
 	if want.GID != nil && want.System != nil && system != (*want.GID < first) {
-		return &Failure{Refused, fmt.Sprintf("group %s: the numbers below %d are the system's, and gid %d is not of its "+
-			"kind: leave system or gid NULL", want.Name, first, *want.GID)}
+		return &Failure{Refused, fmt.Sprintf("group %s: the numbers below %d are the system's, and gid %d is not of "+
+			"its kind: leave system or gid NULL", want.Name, first, *want.GID)}
 	}
 	var arguments []string
 	if want.GID != nil && (now == nil || *now.GID != *want.GID) {
@@ -542,7 +542,8 @@ func changeKey(t *tree, have, want *AuthorizedKey) error {
 		return err
 	}
 	if !publicKey.MatchString(of.Key) {
-		return &Failure{Refused, fmt.Sprintf("%.60q is no public key: it is two words, such as ssh-ed25519 AAAA…", of.Key)}
+		return &Failure{Refused, fmt.Sprintf("%.60q is no public key: it is two words, such as ssh-ed25519 "+
+			"AAAA…", of.Key)}
 	}
 	all, err := t.entries("/etc/passwd", 7)
 	if err != nil {
@@ -622,8 +623,8 @@ func (t *tree) rewriteKeys(file string, now *Entry, owner, group, key string, wa
 	}
 	if want != nil {
 		if k := parseKey(user, line); !plainLine(line) || k == nil || k.Key != key || k.line() != line {
-			return &Failure{Refused, fmt.Sprintf("%.200q is no line of authorized_keys: options have commas between them, "+
-				"and no space but in quotes; a comment has no control characters", line)}
+			return &Failure{Refused, fmt.Sprintf("%.200q is no line of authorized_keys: options have commas between "+
+				"them, and no space but in quotes; a comment has no control characters", line)}
 		}
 	}
 	content := text.String()

@@ -1,6 +1,6 @@
-// Package hostfacts is the module host_facts: what is read of hosts and cannot be written, as far as a scope of kind facts
-// names it (tables host_process, host_port, host_disk, host_address). It has nothing that changes all the time, so that a
-// quiet host writes nothing.
+// Package hostfacts is the module host_facts: what is read of hosts and cannot be written, as far as a scope of kind
+// facts names it (tables host_process, host_port, host_disk, host_address). It has nothing that changes all the time,
+// so that a quiet host writes nothing.
 package hostfacts
 
 import (
@@ -72,12 +72,12 @@ func sameTime(a, b string) bool {
 
 func processes(h *hosts.Hosts) modules.Resource {
 	table := read("host_process", "The processes that have run for a minute at least and that a row of host_scope of "+
-		"kind facts names, such as process:nginx*. Threads of the kernel are left out. So are arguments, which may have "+
-		"secrets, and what changes all the time, such as memory and time of the processor.",
+		"kind facts names, such as process:nginx*. Threads of the kernel are left out. So are arguments, which may "+
+		"have secrets, and what changes all the time, such as memory and time of the processor.",
 		modules.Column{Name: columnPID, Type: modules.TypeBigint, Identity: true, Doc: "Its number."},
 		modules.Column{Name: columnName, Type: modules.TypeText, Doc: "Its name, of up to 15 characters."},
-		modules.Column{Name: columnExecutable, Type: modules.TypeText, Doc: "The path of the program; NULL if the login " +
-			"may not know."},
+		modules.Column{Name: columnExecutable, Type: modules.TypeText, Doc: "The path of the program; NULL if the " +
+			"login may not know."},
 		modules.Column{Name: columnUser, Type: modules.TypeText, Doc: "Whom it runs as: a name, or else a number."},
 		modules.Column{Name: columnStarted, Type: modules.TypeTime, Equal: sameTime, Doc: "When it was started."})
 	return reader(h, table, hosts.Kind[runner.Process]{Name: runner.KindProcess, Key: (*runner.Process).Key,
@@ -92,15 +92,15 @@ func processes(h *hosts.Hosts) modules.Resource {
 }
 
 func ports(h *hosts.Hosts) modules.Resource {
-	table := read("host_port", "The ports that somebody listens on and that a row of host_scope of kind facts names, such "+
-		"as port:tcp:*. UDP ports that the kernel hands out by itself are left out.",
+	table := read("host_port", "The ports that somebody listens on and that a row of host_scope of kind facts "+
+		"names, such as port:tcp:*. UDP ports that the kernel hands out by itself are left out.",
 		modules.Column{Name: columnProtocol, Type: modules.TypeText, Identity: true, Doc: "tcp, tcp6, udp or udp6."},
-		modules.Column{Name: columnAddress, Type: modules.TypeText, Identity: true, Doc: "The address that it listens on: " +
-			"0.0.0.0 or :: stand for all."},
+		modules.Column{Name: columnAddress, Type: modules.TypeText, Identity: true, Doc: "The address that it " +
+			"listens on: 0.0.0.0 or :: stand for all."},
 		modules.Column{Name: columnPort, Type: modules.TypeInteger, Identity: true, Doc: "The port."},
 		modules.Column{Name: columnUser, Type: modules.TypeText, Doc: "Whose the socket is: a name, or else a number."},
-		modules.Column{Name: columnProcess, Type: modules.TypeText, Doc: "The name of the process that listens, of several " +
-			"the first; NULL if the login may not know."},
+		modules.Column{Name: columnProcess, Type: modules.TypeText, Doc: "The name of the process that listens, of " +
+			"several the first; NULL if the login may not know."},
 		modules.Column{Name: columnPID, Type: modules.TypeBigint, Doc: "Its number, as in host_process."})
 	return reader(h, table, hosts.Kind[runner.Port]{Name: runner.KindPort, Key: (*runner.Port).Key,
 		Scoped: (*runner.Port).Scoped},
@@ -119,15 +119,15 @@ func ports(h *hosts.Hosts) modules.Resource {
 }
 
 func disks(h *hosts.Hosts) modules.Resource {
-	table := read("host_disk", "The file systems of block devices that are mounted and that a row of host_scope of kind "+
-		"facts names, such as disk:*. Those of a network are left out.",
+	table := read("host_disk", "The file systems of block devices that are mounted and that a row of host_scope of "+
+		"kind facts names, such as disk:*. Those of a network are left out.",
 		modules.Column{Name: columnMountPoint, Type: modules.TypeText, Identity: true, Doc: "Where it is mounted."},
 		modules.Column{Name: columnDevice, Type: modules.TypeText, Doc: "The device, such as /dev/sda1."},
 		modules.Column{Name: columnFileSystem, Type: modules.TypeText, Doc: "Its kind, such as ext4."},
 		modules.Column{Name: columnReadOnly, Type: modules.TypeBool, Doc: "Whether nothing can be written to it."},
 		modules.Column{Name: columnSize, Type: modules.TypeBigint, Doc: "How many bytes it has."},
-		modules.Column{Name: columnUsed, Type: modules.TypeInteger, Doc: "How full it is, in per cent down to the next ten: " +
-			"so it changes seldom."})
+		modules.Column{Name: columnUsed, Type: modules.TypeInteger, Doc: "How full it is, in per cent down to the " +
+			"next ten: so it changes seldom."})
 	return reader(h, table, hosts.Kind[runner.Disk]{Name: runner.KindDisk, Key: (*runner.Disk).Key,
 		Scoped: (*runner.Disk).Scoped},
 		func(d *runner.Disk) modules.Row {
@@ -138,12 +138,14 @@ func disks(h *hosts.Hosts) modules.Resource {
 }
 
 func addresses(h *hosts.Hosts) modules.Resource {
-	table := read("host_address", "The IP addresses of interfaces that a row of host_scope of kind facts names, such as "+
-		"address:eth*. Temporary ones of IPv6 are left out.",
-		modules.Column{Name: columnInterface, Type: modules.TypeText, Identity: true, Doc: "The interface, such as eth0."},
-		modules.Column{Name: columnAddress, Type: modules.TypeInet, Identity: true, Doc: "The address, with the length of " +
-			"its network's prefix."},
-		modules.Column{Name: columnScope, Type: modules.TypeText, Doc: "How far it is valid: global, site, link or host."})
+	table := read("host_address", "The IP addresses of interfaces that a row of host_scope of kind facts names, "+
+		"such as address:eth*. Temporary ones of IPv6 are left out.",
+		modules.Column{Name: columnInterface, Type: modules.TypeText, Identity: true, Doc: "The interface, such as " +
+			"eth0."},
+		modules.Column{Name: columnAddress, Type: modules.TypeInet, Identity: true, Doc: "The address, with the " +
+			"length of its network's prefix."},
+		modules.Column{Name: columnScope, Type: modules.TypeText, Doc: "How far it is valid: global, site, link or " +
+			"host."})
 	return reader(h, table, hosts.Kind[runner.Address]{Name: runner.KindAddress, Key: (*runner.Address).Key,
 		Scoped: (*runner.Address).Scoped},
 		func(a *runner.Address) modules.Row {

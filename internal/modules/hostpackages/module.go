@@ -87,8 +87,8 @@ var table = &modules.Table{
 }
 
 func packages(h *hosts.Hosts) modules.Resource {
-	return &hosts.Writer[runner.Package]{Reader: hosts.Reader[runner.Package]{Hosts: h, Of: table, Row: row, Thing: thing,
-		Kind: hosts.Kind[runner.Package]{Name: runner.KindPackage, Scope: hosts.KindPackage,
+	return &hosts.Writer[runner.Package]{Reader: hosts.Reader[runner.Package]{Hosts: h, Of: table, Row: row,
+		Thing: thing, Kind: hosts.Kind[runner.Package]{Name: runner.KindPackage, Scope: hosts.KindPackage,
 			Key: func(p *runner.Package) string { return p.Name }}}}
 }
 

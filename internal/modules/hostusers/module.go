@@ -1,5 +1,5 @@
-// Package hostusers is the module host_users: the users and groups of hosts, and the keys that let users in by SSH, as far
-// as a scope names them (tables host_user, host_group, host_authorized_key). Nothing of a password is read.
+// Package hostusers is the module host_users: the users and groups of hosts, and the keys that let users in by SSH, as
+// far as a scope names them (tables host_user, host_group, host_authorized_key). Nothing of a password is read.
 package hostusers
 
 import (
@@ -62,14 +62,14 @@ var userTable = &modules.Table{
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + accountName + "'", Doc: "What the user logs in as."},
 		{Name: columnUID, Type: modules.TypeBigint, OptionalComputed: true, Check: "uid BETWEEN 0 AND 4294967294",
-			Doc: "The user's number. NULL: the next that is free. To change it gives the files in the home to the new " +
-				"number, and no others."},
+			Doc: "The user's number. NULL: the next that is free. To change it gives the files in the home to the " +
+				"new number, and no others."},
 		{Name: columnGroup, Type: modules.TypeText, OptionalComputed: true, Check: "grp <> ''",
 			Doc: "The primary group, by name, or else its number. NULL: one of the user's own, of the same name, " +
 				"unless the host says otherwise."},
 		{Name: columnHome, Type: modules.TypeText, OptionalComputed: true, Check: `home ~ '^/[^:[:cntrl:]]*$'`,
-			Doc: "The home. NULL: below /home. It is made for a new user that is not the system's. To change it moves " +
-				"nothing, and a DELETE leaves it."},
+			Doc: "The home. NULL: below /home. It is made for a new user that is not the system's. To change it " +
+				"moves nothing, and a DELETE leaves it."},
 		{Name: columnShell, Type: modules.TypeText, OptionalComputed: true, Check: `shell ~ '^[^:[:cntrl:]]*$'`,
 			Doc: "The login shell. NULL: the host's default."},
 		{Name: columnGecos, Type: modules.TypeText, Check: `gecos ~ '^[^:[:cntrl:]]+$'`,
@@ -77,8 +77,8 @@ var userTable = &modules.Table{
 		{Name: columnLocked, Type: modules.TypeBool, Required: true, Default: "false",
 			Doc: "Whether the account has expired, so that nobody gets in by it, neither by a password nor by a key."},
 		{Name: columnSystem, Type: modules.TypeBool, OptionalComputed: true, CreateOnly: true,
-			Doc: "Whether the number is one of the system's, below UID_MIN of /etc/login.defs. Such a user gets no home. " +
-				"NULL: as the number is, else false."},
+			Doc: "Whether the number is one of the system's, below UID_MIN of /etc/login.defs. Such a user gets no " +
+				"home. NULL: as the number is, else false."},
 	},
 }
 
@@ -99,15 +99,15 @@ var groupTable = &modules.Table{
 		{Name: columnMembers, Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
 			Doc: "The names of its users, but for those whose primary group it is."},
 		{Name: columnSystem, Type: modules.TypeBool, OptionalComputed: true, CreateOnly: true,
-			Doc: "Whether the number is one of the system's, below GID_MIN of /etc/login.defs. NULL: as the number is, " +
-				"else false."},
+			Doc: "Whether the number is one of the system's, below GID_MIN of /etc/login.defs. NULL: as the number " +
+				"is, else false."},
 	},
 }
 
 var keyTable = &modules.Table{
 	Name: "host_authorized_key",
-	Doc: "The keys in .ssh/authorized_keys of the users that a row of host_scope of kind user names. The lines of the " +
-		"file that are no keys stay as they are. The key by which the engine gets in is shown and not changed.",
+	Doc: "The keys in .ssh/authorized_keys of the users that a row of host_scope of kind user names. The lines of " +
+		"the file that are no keys stay as they are. The key by which the engine gets in is shown and not changed.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
 	Creation: modules.ByName,
@@ -135,14 +135,15 @@ func users(h *hosts.Hosts) modules.Resource {
 				if have == nil || have.Name != s.User || s.Address == "" {
 					return nil
 				}
-				return &modules.Error{Class: modules.Invalid, Code: "WayIn", Message: fmt.Sprintf("host %s: user %s is the one "+
-					"by which the engine gets in: it is neither changed nor deleted", s.Name, have.Name)}
+				return &modules.Error{Class: modules.Invalid, Code: "WayIn", Message: fmt.Sprintf("host %s: user %s "+
+					"is the one by which the engine gets in: it is neither changed nor deleted", s.Name, have.Name)}
 			}}}}
 }
 
 func userRow(u *runner.User) modules.Row {
 	r := modules.Row{columnName: modules.Text(u.Name), columnUID: modules.IntPtr(u.UID),
-		columnGroup: modules.TextPtr(u.Group), columnHome: modules.TextPtr(u.Home), columnShell: modules.TextPtr(u.Shell),
+		columnGroup: modules.TextPtr(u.Group), columnHome: modules.TextPtr(u.Home),
+		columnShell: modules.TextPtr(u.Shell),
 		columnGecos: modules.Null, columnSystem: modules.Bool(u.System != nil && *u.System)}
 	if u.Gecos != nil {
 		r[columnGecos] = modules.NonEmpty(*u.Gecos)
@@ -194,8 +195,9 @@ func keys(h *hosts.Hosts) modules.Resource {
 				if have == nil || have.Key != wayIn(s) {
 					return nil
 				}
-				return &modules.Error{Class: modules.Invalid, Code: "WayIn", Message: fmt.Sprintf("host %s: the key of %s is "+
-					"the one by which the engine gets in: it is neither changed nor deleted. Give host another "+
+				return &modules.Error{Class: modules.Invalid, Code: "WayIn", Message: fmt.Sprintf("host %s: the key "+
+					"of %s is the one by which the engine gets in: it is neither changed nor deleted. Give host "+
+					"another "+
 					"private_key first", s.Name, have.User)}
 			}}}}
 }
