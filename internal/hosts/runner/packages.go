@@ -333,6 +333,9 @@ func (t *tree) await() error {
 	}
 }
 
+// startsWithDigit reports whether the name of a kernel is that of a release, and not of whatever is the newest.
+func startsWithDigit(kernel string) bool { return kernel != "" && kernel[0] >= '0' && kernel[0] <= '9' }
+
 // needed says why a package is never removed, "" if it may be.
 func needed(name string, all installed) string {
 	base, _, _ := strings.Cut(name, ":")
@@ -351,7 +354,7 @@ func needed(name string, all installed) string {
 	case slices.Contains([]string{"systemd", "systemd-sysv", "init", "sysvinit-core", "dpkg", "apt", "libc6", "passwd",
 		"libpam-modules", "libpam-runtime", "login", "bash"}, base):
 		return "the host cannot be without it"
-	case isKernel && (kernel == release || strings.Trim(kernel[:1], "0123456789") != ""):
+	case isKernel && (kernel == release || !startsWithDigit(kernel)):
 		return "it is the kernel"
 	}
 	return ""
