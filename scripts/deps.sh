@@ -126,6 +126,21 @@ if [[ ${1:-} == all ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks fails"
 fi
 
+# Packages and users of hosts are tested in a small Debian of their own, a directory that each test copies.
+if [[ ${1:-} == all && ! -e .cache/debian-root/etc/debian_version ]]; then
+	if [[ $EUID -ne 0 ]]; then
+		say "without root's rights there is no Debian of its own for the tests of packages and users of hosts"
+	else
+		command -v debootstrap >/dev/null || apt_install debootstrap
+		say "unpacking Debian into .cache/debian-root"
+		rm -rf .cache/debian-root.new
+		mkdir -p .cache
+		debootstrap --variant=minbase bookworm .cache/debian-root.new "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >/dev/null || die "debootstrap failed: see .cache/debian-root.new/debootstrap"
+		rm -rf .cache/debian-root.new/usr/share/{doc,man,locale}/* .cache/debian-root.new/var/lib/apt/lists/* .cache/debian-root.new/var/cache/apt/*
+		mv .cache/debian-root.new .cache/debian-root
+	fi
+fi
+
 # The console's pages are checked by axe-core, in the browser. The package is only unpacked: nothing of it runs here.
 axe=4.14.1 # test/console/axe_test.go has it too
 axe_sha512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5

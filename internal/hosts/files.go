@@ -9,8 +9,20 @@ import (
 	"iasql/internal/modules"
 )
 
-// KindFile is the kind of the scopes that name files.
-const KindFile = "file"
+// The kinds of scopes.
+const (
+	KindFile    = "file"
+	KindPackage = "package"
+	KindUser    = "user" // and the keys that let it in
+	KindGroup   = "group"
+	KindFacts   = "facts" // what is read of the machine alone: process:nginx*
+)
+
+// ScopeKinds are all kinds of scopes.
+var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindFacts}
+
+// Others look after what there is in a scope that is not pruned: only users delete it.
+const Others = "others on the host"
 
 // maxListed bounds the files of one host.
 const maxListed = 200_000
@@ -21,12 +33,12 @@ func refused(name, what string, of string) error {
 		Message: fmt.Sprintf("host %s has answered %s that nobody has asked for: %s", name, what, clean(of))}
 }
 
-// files makes a request, and returns what it is answered. asked reports whether a path was asked for.
-func (h *Hosts) files(ctx context.Context, name string, request *runner.Request,
+// entries makes a request by ask, and returns what it is answered. asked reports whether a path was asked for.
+func entries(name string, ask func(each func(runner.Answer) error) error,
 	asked func(path string) bool) ([]runner.Entry, error) {
 	var all []runner.Entry
 	seen := map[string]bool{}
-	err := h.ask(ctx, name, request, func(a runner.Answer) error {
+	err := ask(func(a runner.Answer) error {
 		for i := range a.Files {
 			e := &a.Files[i]
 			switch {
@@ -57,8 +69,9 @@ func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []S
 	if len(scopes) == 0 {
 		return nil, nil, nil
 	}
-	all, err := h.files(ctx, name, &runner.Request{Verb: runner.List, Patterns: patterns(scopes)},
-		func(path string) bool { return Named(scopes, path) != nil })
+	all, err := entries(name, func(each func(runner.Answer) error) error {
+		return h.list(ctx, name, KindFile, func(q *runner.Request) { q.Patterns = patterns(scopes) }, each)
+	}, func(path string) bool { return Named(scopes, path) != nil })
 	return all, scopes, err
 }
 
@@ -86,23 +99,34 @@ func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]ru
 	if len(named) == 0 {
 		return beyond, scopes, nil
 	}
-	all, err := h.files(ctx, name, &runner.Request{Verb: runner.Check, Paths: named},
-		func(path string) bool { return asked[path] })
+	all, err := entries(name, func(each func(runner.Answer) error) error {
+		return h.ask(ctx, name, &runner.Request{Verb: runner.Check, Paths: named}, each)
+	}, func(path string) bool { return asked[path] })
 	return append(all, beyond...), scopes, err
 }
 
-// ApplyFile makes, changes or deletes a file. What the tables say of the host is read anew: an edit that was made once
-// the host was locked is not made.
-func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry, want, have *runner.Entry) error {
+// writable returns what the tables say of a host that may be changed. That is read anew: an edit that was made once the
+// host was locked is not made.
+func (h *Hosts) writable(ctx context.Context, name string) (Settings, error) {
 	settings, err := h.settings(ctx, name, true)
-	if err != nil {
-		return err
-	}
-	if settings.LockedBy != "" {
-		return &modules.Error{Class: modules.Dependency, Code: "Locked",
+	if err == nil && settings.LockedBy != "" {
+		err = &modules.Error{Class: modules.Dependency, Code: "Locked",
 			Message: fmt.Sprintf("host %s is locked by %s: nothing is changed there until "+
 				"UPDATE host SET locked_by = NULL WHERE name = '%s'", name, clean(settings.LockedBy),
 				strings.ReplaceAll(name, "'", "''"))}
+	}
+	return settings, err
+}
+
+// errLate is the error of a call that was not made because it was too late for it.
+var errLate = &modules.Error{Class: modules.Transient, Code: "Late",
+	Message: "it was too late to send the call, and nothing was changed"}
+
+// ApplyFile makes, changes or deletes a file.
+func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry, want, have *runner.Entry) error {
+	settings, err := h.writable(ctx, name)
+	if err != nil {
+		return err
 	}
 	request := &runner.Request{Verb: runner.Apply, Want: want, Have: have}
 	path := ""
@@ -119,8 +143,7 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 		request.Validate = scope.Validate
 	}
 	if entry.Late() {
-		return &modules.Error{Class: modules.Transient, Code: "Late",
-			Message: "it was too late to send the call, and nothing was changed"}
+		return errLate
 	}
 	return h.ask(ctx, name, request, func(runner.Answer) error { return nil })
 }

@@ -22,9 +22,13 @@ import (
 
 	"iasql/internal/engine"
 	"iasql/internal/hosts"
+	"iasql/internal/hosts/runner"
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostusers"
 	"iasql/internal/platform"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/testdb"
@@ -41,7 +45,8 @@ func TestMain(m *testing.M) {
 }
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
-	return modules.NewRegistry(host.Module(), hostfiles.Module(h))
+	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostpackages.Module(h),
+		hostusers.Module(h), hostfacts.Module(h))
 }
 
 // built is the runner, built once.
@@ -81,7 +86,7 @@ func start(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root},
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root, "/"},
 				Runner: func(string) ([]byte, error) { return built() }})
 			return registry(machines)
 		},
@@ -105,7 +110,7 @@ func start(t *testing.T) *world {
 	})
 	w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`,
 		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
-	w.PSQL(`SELECT * FROM iasql_install('host_files')`)
+	w.PSQL(`SELECT * FROM iasql_install(VARIADIC ARRAY(SELECT module_name FROM iasql_modules_list() WHERE module_name <> 'host'))`)
 	return w
 }
 
@@ -322,8 +327,16 @@ func TestScope(t *testing.T) {
 			t.Errorf("%s names %s: %s", c[0], c[1], got)
 		}
 	}
+	for _, c := range [][3]string{
+		{"nginx*", "nginx-core", "t"}, {"nginx*", "nginx", "t"}, {"nginx*", "libnginx", "f"}, {"*", "a/b", "t"}, {"a?c", "abc", "t"},
+		{"a.c", "abc", "f"}, {"g++*", "g++-12", "t"}, {"a\\d", "a1", "f"}, {"*:x", "eth0:x", "t"},
+	} {
+		if got := w.Admin(`SELECT '` + c[1] + `' ~ iasql_internal.host_pattern('` + c[0] + `')`); got != c[2] || (got == "t") != runner.MatchesName(c[0], c[1]) {
+			t.Errorf("%s names %s: %s", c[0], c[1], got)
+		}
+	}
 	// All of it goes, and leaves the files.
-	w.PSQL(`SELECT * FROM iasql_uninstall('host_files', 'host')`)
+	w.PSQL(`SELECT * FROM iasql_uninstall(VARIADIC ARRAY(SELECT module_name FROM iasql_modules_list()))`)
 	if got := w.Admin(`SELECT string_agg(proname, ' ') FROM pg_proc WHERE proname LIKE 'host\_%'`, `SELECT string_agg(relname, ' ') FROM pg_class WHERE relname LIKE 'host%'`); strings.TrimSpace(got) != "" {
 		t.Errorf("left over: %s", got)
 	}
@@ -394,8 +407,8 @@ func TestConflict(t *testing.T) {
 	t.Logf("a file before its directory took %s", time.Since(begun))
 	w.has("etc/n/f", "nested")
 	// A root that the engine was not started with is nobody's to use.
-	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/')`)
-	w.refused("start it with --host-root /", `SELECT iasql_sync_now()`)
+	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/nowhere')`)
+	w.refused("start it with --host-root /nowhere", `SELECT iasql_sync_now()`)
 }
 
 // TestRunnerIsSmall: what is put on hosts is small, and so it stays there.

@@ -1,6 +1,6 @@
 // Package runner is what the engine has on a host: it reads requests, one JSON object a line, and answers each by one
-// or more of them. It looks at files below a root directory, makes them what a request says, and decides nothing: it
-// keeps no target, and does nothing when it is not asked.
+// or more of them. It looks at files below a root directory, and at things of other kinds there, makes them what a
+// request says, and decides nothing: it keeps no target, and does nothing when it is not asked.
 //
 // No path leads out of the root, nor through a symbolic link: each directory on the way is opened in the one before it.
 // Nothing but regular files, directories and symbolic links is opened. A file is replaced as a whole: the new one is
@@ -8,15 +8,20 @@
 // has seen.
 package runner
 
+import (
+	"encoding/json"
+	"time"
+)
+
 // Version is of the protocol: an engine talks to a runner of its own version alone.
-const Version = 1
+const Version = 2
 
 // The verbs of requests.
 const (
 	List   = "list"   // what there is that the patterns name
-	Check  = "check"  // what there is of the paths; of one that is missing there is nothing
-	Apply  = "apply"  // make, change or delete one file
-	Assert = "assert" // whether a file is as it is wanted
+	Check  = "check"  // what there is of the paths and names; of one that is missing there is nothing
+	Apply  = "apply"  // make, change or delete one file or thing
+	Assert = "assert" // whether it is as it is wanted
 	Hello  = "hello"  // who the host is
 )
 
@@ -26,8 +31,12 @@ const (
 	maxHashed  = 64 << 20  // of a file that is read at all
 	maxFiles   = 200_000   // of a listing
 	maxSent    = 64 << 20  // the contents of a listing together
-	chunk      = 256       // files of one answer
+	chunk      = 256       // files, or things of a kind, of one answer
+	maxItems   = 50_000    // of a kind, of a listing
 )
+
+// beatEvery is how often the runner says that it still works on a request.
+const beatEvery = 10 * time.Second
 
 // The kinds of files.
 const (
@@ -48,16 +57,47 @@ type Request struct {
 	Have *Entry `json:"have,omitempty"`
 	// Validate is a command that has to accept the new content before it replaces the old: %s stands for its file.
 	Validate string `json:"validate,omitempty"`
+	// Parts are what is listed or checked of other kinds than files, several in one request.
+	Parts []Part `json:"parts,omitempty"`
+	// Change is what is applied or asserted of a thing of another kind than files; nil: of a file.
+	Change *Change `json:"change,omitempty"`
 }
 
-// Answer is one of the answers to a request: the last, unless More.
+// Part asks for things of one kind.
+type Part struct {
+	Kind     string   `json:"kind"`
+	Patterns []string `json:"patterns,omitempty"` // as [MatchesName] has them
+	Names    []string `json:"names,omitempty"`
+}
+
+// Change is that of one thing, which its kind says the type of.
+type Change struct {
+	Kind string `json:"kind"`
+	// Want is the thing as it is to be, nil if it is to go; what it does not say stays as it is. Have is the thing as
+	// it was seen last, nil if there was none: what is there has to be that still.
+	Want json.RawMessage `json:"want,omitempty"`
+	Have json.RawMessage `json:"have,omitempty"`
+}
+
+// Answer is one of the answers to a request: the last, unless More. One that says nothing says that the runner is
+// still at it.
 type Answer struct {
-	ID    int64    `json:"id"`
-	Files []Entry  `json:"files,omitempty"`
-	Same  bool     `json:"same,omitempty"`
-	Host  *Host    `json:"host,omitempty"`
-	More  bool     `json:"more,omitempty"`
-	Error *Failure `json:"error,omitempty"`
+	ID    int64   `json:"id"`
+	Files []Entry `json:"files,omitempty"`
+	// Kind is that of Items and Unread.
+	Kind   string            `json:"kind,omitempty"`
+	Items  []json.RawMessage `json:"items,omitempty"`
+	Unread []Unread          `json:"unread,omitempty"`
+	Same   bool              `json:"same,omitempty"`
+	Host   *Host             `json:"host,omitempty"`
+	More   bool              `json:"more,omitempty"`
+	Error  *Failure          `json:"error,omitempty"`
+}
+
+// Unread is what could not be read of a kind: one thing, or, without a name, the kind.
+type Unread struct {
+	Name  string   `json:"name,omitempty"`
+	Error *Failure `json:"error"`
 }
 
 // Host is what a host says of itself.
@@ -98,6 +138,8 @@ const (
 	TooLarge    Code = "TooLarge"    // beyond a bound
 	Changing    Code = "Changing"    // it changes while it is read
 	Full        Code = "Full"        // there is no space left
+	Busy        Code = "Busy"        // another program is at it
+	InUse       Code = "InUse"       // something else would have to go with it
 	Unspecified Code = "Unspecified" // anything else
 )
 

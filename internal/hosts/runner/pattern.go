@@ -43,6 +43,9 @@ func matchSegments(pattern, name []string) bool {
 	return len(name) == 0
 }
 
+// MatchesName reports whether a pattern names what is no path. In it * stands for any characters, and ? for one.
+func MatchesName(pattern, name string) bool { return matchSegment(pattern, name) }
+
 // matchSegment matches one name. It goes back to the last * alone, so that it takes no longer than the product of the
 // lengths.
 func matchSegment(pattern, name string) bool {

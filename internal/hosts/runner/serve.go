@@ -91,7 +91,9 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 
 func (t *tree) answer(r *Request, answer func(Answer) error) {
 	last := Answer{ID: r.ID}
+	stop := beat(r.ID, answer)
 	err := t.do(r, &last, answer)
+	stop()
 	if err != nil {
 		last = Answer{ID: r.ID, Error: failure(r.Verb, "", err)}
 	}
@@ -114,18 +116,40 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 		part.More, last.Files = true, nil
 		return answer(part)
 	}
+	part := func(a Answer) error {
+		a.ID = r.ID
+		return answer(a)
+	}
 	switch r.Verb {
 	case Hello:
 		last.Host = t.host()
 		return nil
 	case List:
-		return t.list(r.Patterns, tell)
+		if err := t.list(r.Patterns, tell); err != nil {
+			return err
+		}
+		return t.parts(r.Parts, part)
 	case Check:
-		return t.check(r.Paths, tell)
-	case Apply:
-		return t.apply(r)
-	case Assert:
-		return t.assert(r.Want, last)
+		if err := t.check(r.Paths, tell); err != nil {
+			return err
+		}
+		return t.parts(r.Parts, part)
+	case Apply, Assert:
+		switch {
+		case r.Change == nil && r.Verb == Apply:
+			return t.apply(r)
+		case r.Change == nil:
+			return t.assert(r.Want, last)
+		case kinds[r.Change.Kind] == nil:
+			return &Failure{Refused, fmt.Sprintf("there is no kind %q", r.Change.Kind)}
+		case r.Verb == Apply:
+			return kinds[r.Change.Kind].apply(t, r.Change)
+		}
+		now, same, err := kinds[r.Change.Kind].assert(t, r.Change)
+		if now != nil {
+			last.Kind, last.Items, last.Same = r.Change.Kind, []json.RawMessage{now}, same
+		}
+		return err
 	}
 	return &Failure{Refused, fmt.Sprintf("there is no verb %q", r.Verb)}
 }

@@ -42,14 +42,20 @@ import (
 	"iasql/internal/modules/awsstepfunctions"
 	"iasql/internal/modules/awsvpc"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostusers"
 )
 
 // Hosts returns every module of hosts. They ask h.
 func Hosts(h *hosts.Hosts) []*modules.Module {
 	return []*modules.Module{
 		host.Module(),
+		hostfacts.Module(h),
 		hostfiles.Module(h),
+		hostpackages.Module(h),
+		hostusers.Module(h),
 	}
 }
 

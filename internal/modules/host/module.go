@@ -10,6 +10,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -85,18 +86,22 @@ func describeScope() *modules.Table {
 		Columns: []modules.Column{
 			hosts.AccountColumn(),
 			{Name: "kind", Type: modules.TypeText, Required: true, Identity: true, Default: "'file'",
-				Enum: []string{hosts.KindFile}, Doc: "What the pattern names: file."},
+				Enum: hosts.ScopeKinds, Doc: "What the pattern names: " + strings.Join(hosts.ScopeKinds, ", ") + "."},
 			{Name: "pattern", Type: modules.TypeText, Required: true, Identity: true,
-				Check: `pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
-				Doc: "An absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
+				Check: `pattern <> '' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
+				Doc: "Of files an absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
 					"directories, and at the end for all that is below: /etc/myapp/** . Symbolic links are not " +
-					"followed."},
+					"followed. Of other kinds a name, in which * stands for any characters and ? for one: nginx* ."},
 			{Name: "prune", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether the mode ENFORCE deletes what is there and has no record. Otherwise it imports that."},
 			{Name: "validate", Type: modules.TypeText, Check: `validate ~ '^\S.*\s\S*%s'`,
 				Doc: "A command that has to accept the new content of a file before it replaces the old one, such as " +
 					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, " +
 					"without a shell."},
+		},
+		Checks: []string{
+			`CASE kind WHEN 'file' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
+			"kind = 'file' OR validate IS NULL",
 		},
 	}
 }

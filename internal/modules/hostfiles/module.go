@@ -27,7 +27,7 @@ func Module(h *hosts.Hosts) *modules.Module {
 }
 
 var (
-	// functions makes the triggers.
+	// functions says what scopes name, and makes the trigger.
 	//
 	//go:embed sql/functions.sql
 	functions string
@@ -129,9 +129,6 @@ func (f *files) Get(ctx context.Context, r modules.GetRequest) ([]modules.Observ
 	return found, unread
 }
 
-// others look after what there is in a scope that is not pruned: only users delete it.
-const others = "others on the host"
-
 // observed returns what was read, and an [*modules.Unread] of what was not.
 func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []modules.Observation, unread error) {
 	var missed []modules.UnreadObject
@@ -144,7 +141,7 @@ func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []mo
 		}
 		o := modules.Observation{Row: row(e)}
 		if !hosts.Pruned(scopes, e.Path) {
-			o.Manager = others
+			o.Manager = hosts.Others
 		}
 		found = append(found, o)
 	}

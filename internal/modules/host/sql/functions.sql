@@ -1,10 +1,14 @@
--- What patterns name. runner.Matches says the same on the engine's side, and a test compares the two.
+-- What patterns name. runner.Matches and runner.MatchesName say the same on the engine's side, and a test compares them.
 
 CREATE OR REPLACE FUNCTION iasql_internal.host_pattern(pattern text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
+    -- Of what is no path, * stands for any characters.
+    IF pattern !~ '^/' THEN
+        RETURN '^' || replace(replace(regexp_replace(pattern, '([.+^$(){}|\[\]\\])', '\\\1', 'g'), '*', '.*'), '?', '.') || '$';
+    END IF;
     -- The letters that mean something in a regular expression first; then ** and * by way of what no pattern has.
     RETURN '^' || replace(replace(replace(replace(replace(replace(
         regexp_replace(pattern, '([.+^$(){}|\[\]\\])', '\\\1', 'g'),
@@ -28,25 +32,62 @@ COMMENT ON FUNCTION iasql_internal.host_scoped(text, text, text) IS
     'Whether a scope of a host names something.';
 REVOKE EXECUTE ON FUNCTION iasql_internal.host_scoped(text, text, text) FROM PUBLIC;
 
+-- What names the rows of each table that scopes have a say in. Each module adds its own, and takes them with it.
+CREATE TABLE IF NOT EXISTS iasql_internal.host_kind (
+    table_name  text PRIMARY KEY,
+    kind        text NOT NULL,
+    column_name text
+);
+COMMENT ON TABLE iasql_internal.host_kind IS
+    'The tables of things on hosts: the kind of host_scope that names their rows, and the column that its patterns are matched with; NULL if the rows go with the scope.';
+REVOKE ALL ON iasql_internal.host_kind FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION iasql_internal.host_in_scope() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+DECLARE
+    k    iasql_internal.host_kind;
+    what text;
+BEGIN
+    IF iasql_internal.writer_is_engine() THEN
+        RETURN NEW;
+    END IF;
+    SELECT * INTO STRICT k FROM iasql_internal.host_kind AS h WHERE h.table_name = TG_TABLE_NAME;
+    what := to_jsonb(NEW) ->> k.column_name;
+    IF NOT iasql_internal.host_scoped(NEW.account, k.kind, what) THEN
+        RAISE EXCEPTION '% %: no scope of host % names it, so that it is neither looked at nor made', TG_TABLE_NAME, what, NEW.account
+            USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, COLUMN = k.column_name,
+                  HINT = CASE k.kind WHEN 'file' THEN format('INSERT INTO host_scope (account, pattern) VALUES (%L, %L), or a pattern that names more.', NEW.account, what)
+                         ELSE format('INSERT INTO host_scope (account, kind, pattern) VALUES (%L, %L, %L), or a pattern that names more.', NEW.account, k.kind, what) END;
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_in_scope() IS
+    'Trigger: what users write is what a scope of its host names.';
+
 -- What there are records of stays looked at: nobody could tell any more whether it is there.
 CREATE OR REPLACE FUNCTION iasql_internal.host_scope_keeps_records() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
 AS $$
 DECLARE
+    k    iasql_internal.host_kind;
     held bigint;
 BEGIN
-    IF OLD.kind <> 'file' OR to_regclass('public.host_file') IS NULL THEN
-        RETURN NULL;
-    END IF;
-    EXECUTE 'SELECT count(*) FROM public.host_file AS f WHERE f.account = $1 AND f.path ~ iasql_internal.host_pattern($2)
-        AND NOT EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = $1 AND s.kind = ''file'' AND f.path ~ iasql_internal.host_pattern(s.pattern))'
-    INTO held USING OLD.account, OLD.pattern;
-    IF held > 0 THEN
-        RAISE EXCEPTION '% records of host_file are in no scope of % without %', held, OLD.account, OLD.pattern
-            USING ERRCODE = '23503', TABLE = 'host_scope',
-                  HINT = format('Let go of them first. Their files stay on the host: SELECT iasql_forget(''host_file'', id) FROM host_file WHERE account = %L.', OLD.account);
-    END IF;
+    FOR k IN SELECT * FROM iasql_internal.host_kind AS h WHERE h.kind = OLD.kind AND h.column_name IS NOT NULL AND to_regclass('public.' || quote_ident(h.table_name)) IS NOT NULL LOOP
+        EXECUTE format('SELECT count(*) FROM public.%I AS f WHERE f.account = $1 AND f.%I ~ iasql_internal.host_pattern($2)
+            AND NOT EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = $1 AND s.kind = $3 AND f.%2$I ~ iasql_internal.host_pattern(s.pattern))',
+            k.table_name, k.column_name)
+        INTO held USING OLD.account, OLD.pattern, OLD.kind;
+        IF held > 0 THEN
+            RAISE EXCEPTION '% records of % are in no scope of % without %', held, k.table_name, OLD.account, OLD.pattern
+                USING ERRCODE = '23503', TABLE = 'host_scope',
+                      HINT = format('Let go of them first. What they stand for stays on the host: SELECT iasql_forget(%L, id) FROM %I WHERE account = %L.', k.table_name, k.table_name, OLD.account);
+        END IF;
+    END LOOP;
     RETURN NULL;
 END;
 $$;
@@ -64,17 +105,19 @@ CREATE OR REPLACE FUNCTION iasql_internal.host_scope_looks() RETURNS trigger
     SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
-    UPDATE iasql_internal.listing AS l SET expected = clock_timestamp() WHERE l.account = NEW.account AND l.table_name = 'host_' || NEW.kind;
-    PERFORM iasql_internal.enqueue('sync', NEW.account);
+    UPDATE iasql_internal.listing AS l SET expected = clock_timestamp()
+    FROM iasql_internal.host_kind AS h
+    WHERE l.account = coalesce(NEW.account, OLD.account) AND l.table_name = h.table_name AND h.kind = coalesce(NEW.kind, OLD.kind);
+    PERFORM iasql_internal.enqueue('sync', coalesce(NEW.account, OLD.account));
     RETURN NULL;
 END;
 $$;
 
 COMMENT ON FUNCTION iasql_internal.host_scope_looks() IS
-    'Trigger: what a new scope names is looked at soon.';
+    'Trigger: what a scope names, or has named, is looked at soon.';
 
 CREATE OR REPLACE TRIGGER host_scope_looks
-    AFTER INSERT OR UPDATE OF account, kind, pattern ON public.host_scope
+    AFTER INSERT OR DELETE OR UPDATE OF account, kind, pattern ON public.host_scope
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_looks();
 
 -- A host that is deleted here stays as it is.

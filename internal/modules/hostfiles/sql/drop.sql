@@ -1,2 +1,2 @@
 -- Run after the tables have been dropped.
-DROP FUNCTION IF EXISTS iasql_internal.host_file_in_scope();
+DELETE FROM iasql_internal.host_kind WHERE table_name = 'host_file';

@@ -1,0 +1,637 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The kinds of users, of groups, and of keys that let users in.
+const (
+	KindUser          = "user"
+	KindGroup         = "group"
+	KindAuthorizedKey = "authorized_key"
+)
+
+// User is one of passwd(5).
+type User struct {
+	Name  string  `json:"name"`
+	UID   *int64  `json:"uid,omitempty"`
+	Group *string `json:"group,omitempty"` // its primary group, by name, else the number
+	Home  *string `json:"home,omitempty"`
+	Shell *string `json:"shell,omitempty"`
+	Gecos *string `json:"gecos,omitempty"`
+	// Locked reports whether the account has expired, so that nobody gets in by it, with whatever; nil if the login may
+	// not know.
+	Locked *bool `json:"locked,omitempty"`
+	// System reports whether the number is one of those that login.defs(5) keeps for the system.
+	System *bool `json:"system,omitempty"`
+}
+
+// Group is one of group(5).
+type Group struct {
+	Name    string    `json:"name"`
+	GID     *int64    `json:"gid,omitempty"`
+	Members *[]string `json:"members,omitempty"` // those beyond the users whose primary group it is
+	System  *bool     `json:"system,omitempty"`
+}
+
+// AuthorizedKey is a line of the file .ssh/authorized_keys of a user, sshd(8).
+type AuthorizedKey struct {
+	User    string  `json:"user"`
+	Key     string  `json:"key"` // its kind and its text, such as ssh-ed25519 AAAA...
+	Comment *string `json:"comment,omitempty"`
+	Options *string `json:"options,omitempty"`
+}
+
+// Name is what the key is asked for by.
+func (k *AuthorizedKey) Name() string { return k.User + "/" + k.Key }
+
+func init() {
+	turn := &sync.Mutex{} // the programs lock the files, and do not wait for each other
+	kinds[KindUser] = &things[User]{what: KindUser, turn: turn, key: func(u *User) string { return u.Name },
+		read: readUsers, difference: userDifference, change: changeUser}
+	kinds[KindGroup] = &things[Group]{what: KindGroup, turn: turn, key: func(g *Group) string { return g.Name },
+		read: readGroups, difference: groupDifference, change: changeGroup}
+	kinds[KindAuthorizedKey] = &things[AuthorizedKey]{what: "authorized key", turn: turn, key: (*AuthorizedKey).Name,
+		scoped: func(k *AuthorizedKey) string { return k.User },
+		read:   readKeys, difference: keyDifference, change: changeKey}
+}
+
+const (
+	maxAccounts  = 8 << 20 // of a file such as /etc/passwd
+	userWithin   = 30 * time.Second
+	firstOfUsers = 1000 // the first number that is not the system's, unless login.defs says otherwise
+)
+
+var (
+	userName    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$`)
+	fieldOfUser = regexp.MustCompile(`^[^:\n\r\x00-\x1f]*$`)
+	publicKey   = regexp.MustCompile(`^[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{20,}={0,3}$`)
+)
+
+func other[T comparable](now, said *T) bool { return now != nil && said != nil && *now != *said }
+
+func userDifference(now, said *User) string {
+	switch {
+	case other(now.UID, said.UID):
+		return "uid"
+	case other(now.Group, said.Group):
+		return "group"
+	case other(now.Home, said.Home):
+		return "home"
+	case other(now.Shell, said.Shell):
+		return "shell"
+	case other(now.Gecos, said.Gecos):
+		return "gecos"
+	case other(now.Locked, said.Locked):
+		return "lock"
+	}
+	return ""
+}
+
+func groupDifference(now, said *Group) string {
+	switch {
+	case other(now.GID, said.GID):
+		return "gid"
+	case said.Members != nil && !slices.Equal(sorted(*now.Members), sorted(*said.Members)):
+		return "members"
+	}
+	return ""
+}
+
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
+
+// entries returns the fields of each line of a file such as /etc/passwd that has so many at least.
+func (t *tree) entries(file string, least int) ([][]string, error) {
+	text, err := t.text(file, maxAccounts)
+	if err != nil {
+		return nil, err
+	}
+	var all [][]string
+	for line := range strings.Lines(text) {
+		fields := strings.Split(strings.TrimRight(line, "\n"), ":")
+		if len(fields) >= least && fields[0] != "" && !strings.ContainsAny(fields[0][:1], "+-#") {
+			all = append(all, fields)
+		}
+	}
+	return all, nil
+}
+
+// firstUser returns the first number that is not the system's: UID_MIN or GID_MIN of login.defs(5).
+func (t *tree) first(setting string) int64 {
+	text, err := t.text("/etc/login.defs", 1<<20)
+	if err != nil {
+		return firstOfUsers
+	}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) >= 2 && f[0] == setting {
+			if n, err := strconv.ParseInt(f[1], 10, 32); err == nil {
+				return n
+			}
+		}
+	}
+	return firstOfUsers
+}
+
+// expired returns the users whose accounts have expired, nil if the login may not know. Of shadow(5) it looks at the
+// names and dates alone.
+func (t *tree) expired() map[string]bool {
+	all, err := t.entries("/etc/shadow", 8)
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	today := time.Now().Unix() / 86400
+	gone := make(map[string]bool, len(all))
+	for _, f := range all {
+		day, err := strconv.ParseInt(f[7], 10, 64)
+		gone[f[0]] = err == nil && day >= 0 && day <= today
+	}
+	return gone
+}
+
+func readUsers(t *tree, of *selection, tell func(User), unread func(string, error)) error {
+	all, err := t.entries("/etc/passwd", 7)
+	if err != nil {
+		return err
+	}
+	groups, expired, first := t.names("/etc/group"), t.expired(), t.first("UID_MIN")
+	seen := map[string]bool{}
+	for _, f := range all {
+		if !of.has(f[0], f[0]) || seen[f[0]] {
+			continue
+		}
+		seen[f[0]] = true
+		uid, err := strconv.ParseUint(f[2], 10, 32)
+		gid, err2 := strconv.ParseUint(f[3], 10, 32)
+		if err != nil || err2 != nil {
+			unread(f[0], &Failure{Refused, fmt.Sprintf("the line of user %q in /etc/passwd has no numbers", f[0])})
+			continue
+		}
+		number, group := int64(uid), named(groups, uint32(gid))
+		system := number < first
+		u := User{Name: f[0], UID: &number, Group: &group, Gecos: &f[4], Home: &f[5], Shell: &f[6], System: &system}
+		if gone, known := expired[f[0]]; known {
+			u.Locked = &gone
+		}
+		tell(u)
+	}
+	return nil
+}
+
+func readGroups(t *tree, of *selection, tell func(Group), unread func(string, error)) error {
+	all, err := t.entries("/etc/group", 4)
+	if err != nil {
+		return err
+	}
+	first := t.first("GID_MIN")
+	seen := map[string]bool{}
+	for _, f := range all {
+		if !of.has(f[0], f[0]) || seen[f[0]] {
+			continue
+		}
+		seen[f[0]] = true
+		gid, err := strconv.ParseUint(f[2], 10, 32)
+		if err != nil {
+			unread(f[0], &Failure{Refused, fmt.Sprintf("the line of group %q in /etc/group has no number", f[0])})
+			continue
+		}
+		number := int64(gid)
+		system := number < first
+		tell(Group{Name: f[0], GID: &number, Members: members(f[3]), System: &system})
+	}
+	return nil
+}
+
+func members(field string) *[]string {
+	list := []string{}
+	for name := range strings.SplitSeq(field, ",") {
+		if name != "" {
+			list = append(list, name)
+		}
+	}
+	return &list
+}
+
+// logins returns the users that the engine is there as, by name: the runner's own, the one that became it by sudo, and
+// root.
+func (t *tree) logins() map[string]bool {
+	numbers := map[string]bool{"0": true, strconv.Itoa(os.Getuid()): true}
+	if by := os.Getenv("SUDO_UID"); by != "" {
+		numbers[by] = true
+	}
+	names := map[string]bool{}
+	all, err := t.entries("/etc/passwd", 7)
+	if err != nil {
+		return names
+	}
+	for _, f := range all {
+		if numbers[f[2]] {
+			names[f[0]] = true
+		}
+	}
+	return names
+}
+
+// account runs a program that changes users or groups.
+func (t *tree) account(program string, arguments ...string) error {
+	p := t.run(userWithin, "/usr/sbin/"+program, arguments...)
+	if p.err == nil {
+		return nil
+	}
+	f := failure(program, "", p.err)
+	switch {
+	case f.Code != Unspecified:
+		return f
+	case strings.Contains(p.said, "does not exist"): // a group
+		f.Code = NoParent
+	case strings.Contains(p.said, "already exists"), strings.Contains(p.said, "not unique"):
+		f.Code = Invalid
+	case strings.Contains(p.said, "currently used by process"), strings.Contains(p.said, "primary group"):
+		f.Code = InUse
+	case strings.Contains(p.said, "cannot lock"):
+		f.Code = Busy
+	case strings.Contains(p.said, "invalid"):
+		f.Code = Invalid
+	}
+	f.Message = program + ": " + p.gist()
+	return f
+}
+
+// checkName says what is wrong with a name.
+func checkName(what, name string) error {
+	if userName.MatchString(name) {
+		return nil
+	}
+	return &Failure{Refused, fmt.Sprintf("%q is no name of a %s: it has up to 32 letters, digits, _, - and ., and "+
+		"begins with a letter or _", name, what)}
+}
+
+func changeUser(t *tree, have, want *User) error {
+	of := want
+	if of == nil {
+		of = have
+	}
+	if err := checkName(KindUser, of.Name); err != nil {
+		return err
+	}
+	if err := mustBeRoot("changing users"); err != nil {
+		return err
+	}
+	if have != nil && t.logins()[of.Name] {
+		return &Failure{Refused, fmt.Sprintf("user %s is root, or the one by which the engine gets in: it is neither "+
+			"changed nor deleted", of.Name)}
+	}
+	if want == nil {
+		return t.account("userdel", "--", of.Name)
+	}
+	for _, field := range []*string{want.Home, want.Shell, want.Gecos, want.Group} {
+		if field != nil && !fieldOfUser.MatchString(*field) {
+			return &Failure{Refused, fmt.Sprintf("user %s: %q has a colon or a control character", want.Name, *field)}
+		}
+	}
+	if want.Group != nil {
+		if err := checkName(KindGroup, *want.Group); err != nil && strings.Trim(*want.Group, "0123456789") != "" {
+			return err
+		}
+	}
+	first := t.first("UID_MIN")
+	system := want.System != nil && *want.System
+	if want.UID != nil && want.System != nil && system != (*want.UID < first) {
+		return &Failure{Refused, fmt.Sprintf("user %s: the numbers below %d are the system's, and uid %d is not of "+
+			"its kind: leave system or uid NULL", want.Name, first, *want.UID)}
+	}
+	now, err := kinds[KindUser].(*things[User]).one(t, want.Name)
+	if err != nil {
+		return err
+	}
+	var arguments []string
+	set := func(option string, value, is *string) {
+		if value != nil && (is == nil || *is != *value) {
+			arguments = append(arguments, option, *value)
+		}
+	}
+	if now == nil {
+		now = &User{Name: want.Name}
+		set("--comment", want.Gecos, nil)
+		if want.Locked != nil && *want.Locked {
+			arguments = append(arguments, "--expiredate", "1970-01-02")
+		}
+	} else {
+		set("--comment", want.Gecos, now.Gecos)
+		switch {
+		case !other(now.Locked, want.Locked):
+		case *want.Locked:
+			arguments = append(arguments, "--expiredate", "1970-01-02")
+		default:
+			arguments = append(arguments, "--expiredate", "")
+		}
+	}
+	set("--gid", want.Group, now.Group)
+	set("--home", want.Home, now.Home)
+	set("--shell", want.Shell, now.Shell)
+	if want.UID != nil && (now.UID == nil || *now.UID != *want.UID) {
+		arguments = append(arguments, "--uid", strconv.FormatInt(*want.UID, 10))
+	}
+	if have != nil {
+		if len(arguments) == 0 {
+			return nil
+		}
+		return t.account("usermod", append(arguments, "--", want.Name)...)
+	}
+	if system {
+		arguments = append(arguments, "--system")
+	} else {
+		arguments = append(arguments, "--create-home")
+	}
+	return t.account("useradd", append(arguments, "--", want.Name)...)
+}
+
+func changeGroup(t *tree, have, want *Group) error {
+	of := want
+	if of == nil {
+		of = have
+	}
+	if err := checkName(KindGroup, of.Name); err != nil {
+		return err
+	}
+	if err := mustBeRoot("changing groups"); err != nil {
+		return err
+	}
+	now, err := kinds[KindGroup].(*things[Group]).one(t, of.Name)
+	if err != nil {
+		return err
+	}
+	if now != nil {
+		// What a login may do may hang on a group of its.
+		for name := range t.logins() {
+			if slices.Contains(*now.Members, name) && (want == nil || want.Members != nil &&
+				!slices.Contains(*want.Members, name)) || name == of.Name && want == nil {
+				return &Failure{Refused, fmt.Sprintf("user %s of group %s is root, or the one by which the engine "+
+					"gets in: it stays in its groups", name, of.Name)}
+			}
+		}
+	}
+	if want == nil {
+		return t.account("groupdel", "--", of.Name)
+	}
+	if want.Members != nil {
+		all, err := t.entries("/etc/passwd", 7)
+		if err != nil {
+			return err
+		}
+		for _, member := range *want.Members {
+			if err := checkName(KindUser, member); err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(all, func(f []string) bool { return f[0] == member }) {
+				return &Failure{NoParent, fmt.Sprintf("group %s: there is no user %s", want.Name, member)}
+			}
+		}
+	}
+	first := t.first("GID_MIN")
+	system := want.System != nil && *want.System
+	if want.GID != nil && want.System != nil && system != (*want.GID < first) {
+		return &Failure{Refused, fmt.Sprintf("group %s: the numbers below %d are the system's, and gid %d is not of "+
+			"its kind: leave system or gid NULL", want.Name, first, *want.GID)}
+	}
+	var arguments []string
+	if want.GID != nil && (now == nil || *now.GID != *want.GID) {
+		arguments = append(arguments, "--gid", strconv.FormatInt(*want.GID, 10))
+	}
+	switch {
+	case have == nil && system:
+		err = t.account("groupadd", append(arguments, "--system", "--", want.Name)...)
+	case have == nil:
+		err = t.account("groupadd", append(arguments, "--", want.Name)...)
+	case len(arguments) > 0:
+		err = t.account("groupmod", append(arguments, "--", want.Name)...)
+	}
+	if err != nil || want.Members == nil || now == nil && len(*want.Members) == 0 ||
+		now != nil && slices.Equal(sorted(*now.Members), sorted(*want.Members)) {
+		return err
+	}
+	// gpasswd takes the option's value as it is, and a name that begins with - is none.
+	p := t.run(userWithin, "/usr/bin/gpasswd", "--members", strings.Join(sorted(*want.Members), ","), want.Name)
+	if p.err != nil {
+		return &Failure{Unspecified, "gpasswd: " + p.gist()}
+	}
+	return nil
+}
+
+func keyDifference(now, said *AuthorizedKey) string {
+	switch {
+	case other(now.Comment, said.Comment):
+		return "comment"
+	case other(now.Options, said.Options):
+		return "options"
+	}
+	return ""
+}
+
+// parseKey returns the key of a line of authorized_keys, nil if it has none.
+func parseKey(user, line string) *AuthorizedKey {
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return nil
+	}
+	options := ""
+	if fields := strings.Fields(line); len(fields) < 2 || !publicKey.MatchString(fields[0]+" "+fields[1]) {
+		// Options come first. They end at the first space that is in no quotes.
+		quoted, end := false, -1
+		for i := 0; i < len(line) && end < 0; i++ {
+			switch {
+			case line[i] == '\\' && i+1 < len(line) && line[i+1] == '"':
+				i++
+			case line[i] == '"':
+				quoted = !quoted
+			case (line[i] == ' ' || line[i] == '\t') && !quoted:
+				end = i
+			}
+		}
+		if end < 0 {
+			return nil
+		}
+		options, line = line[:end], strings.TrimSpace(line[end:])
+	}
+	fields := strings.Fields(line)
+	if len(fields) < 2 || !publicKey.MatchString(fields[0]+" "+fields[1]) {
+		return nil
+	}
+	_, rest, _ := strings.Cut(line, fields[0])
+	_, rest, _ = strings.Cut(rest, fields[1])
+	comment := strings.TrimSpace(rest)
+	return &AuthorizedKey{User: user, Key: fields[0] + " " + fields[1], Comment: &comment, Options: &options}
+}
+
+// line spells a key as the file has it.
+func (k *AuthorizedKey) line() string {
+	var parts []string
+	if k.Options != nil && *k.Options != "" {
+		parts = append(parts, *k.Options)
+	}
+	parts = append(parts, k.Key)
+	if k.Comment != nil && *k.Comment != "" {
+		parts = append(parts, *k.Comment)
+	}
+	return strings.Join(parts, " ")
+}
+
+// keysOf returns where the keys of a user are; "" if it has no home of its own.
+func keysOf(home string) string {
+	if CheckPath(home) != nil || home == "/nonexistent" {
+		return ""
+	}
+	return path.Join(home, ".ssh/authorized_keys")
+}
+
+func readKeys(t *tree, of *selection, tell func(AuthorizedKey), unread func(string, error)) error {
+	all, err := t.entries("/etc/passwd", 7)
+	if err != nil {
+		return err
+	}
+	first := t.first("UID_MIN")
+	asked := map[string]bool{}
+	for name := range of.names {
+		user, _, _ := strings.Cut(name, "/")
+		asked[user] = true
+	}
+	seen := map[string]bool{}
+	for _, f := range all {
+		user, file := f[0], keysOf(f[5])
+		if file == "" || seen[user] || !asked[user] && !of.has("", user) {
+			continue
+		}
+		seen[user] = true
+		text, err := t.text(file, MaxContent)
+		if uid, _ := strconv.ParseInt(f[2], 10, 64); codeOf(err) == Refused && uid != 0 && uid < first {
+			continue // a user such as bin, whose home is no home
+		}
+		if err != nil {
+			// What keys of the user's there are is unknown then, and not only one.
+			return err
+		}
+		keys := map[string]bool{}
+		for line := range strings.Lines(text) {
+			if k := parseKey(user, line); k != nil && !keys[k.Key] && plainLine(k.line()) {
+				keys[k.Key] = true
+				tell(*k)
+			}
+		}
+	}
+	return nil
+}
+
+// plainLine reports whether a line has no control characters.
+func plainLine(line string) bool {
+	return !strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+func changeKey(t *tree, have, want *AuthorizedKey) error {
+	of := want
+	if of == nil {
+		of = have
+	}
+	if err := checkName(KindUser, of.User); err != nil {
+		return err
+	}
+	if !publicKey.MatchString(of.Key) {
+		return &Failure{Refused, fmt.Sprintf("%.60q is no public key: it is two words, such as ssh-ed25519 "+
+			"AAAA…", of.Key)}
+	}
+	all, err := t.entries("/etc/passwd", 7)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(f []string) bool { return f[0] == of.User })
+	if i < 0 {
+		if want == nil {
+			return nil
+		}
+		return &Failure{NoParent, fmt.Sprintf("there is no user %s", of.User)}
+	}
+	home := all[i][5]
+	file := keysOf(home)
+	if file == "" {
+		return &Failure{Refused, fmt.Sprintf("user %s has no home to keep keys in: %q", of.User, home)}
+	}
+	owner, group := all[i][2], all[i][3]
+	now, err := t.reader().at(file)
+	if codeOf(err) == NoParent && want != nil {
+		// sshd wants the folder to be the user's alone.
+		if err := t.apply(&Request{Want: &Entry{Path: path.Dir(file), Kind: Directory, Mode: "0700", Owner: owner,
+			Group: group}}); err != nil {
+			if codeOf(err) == NoParent {
+				return &Failure{NoParent, fmt.Sprintf("user %s has no home %s", of.User, home)}
+			}
+			return err
+		}
+		now, err = nil, nil
+	}
+	if codeOf(err) == NoParent {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if now != nil && (now.Kind != File || now.Content == nil) {
+		return &Failure{Refused, fmt.Sprintf("%s is no file of text of at most %d KiB", file, MaxContent>>10)}
+	}
+	return t.rewriteKeys(file, now, owner, group, of.Key, want, of.User)
+}
+
+// rewriteKeys writes the file of keys anew, in which nothing but the lines of one key differs.
+func (t *tree) rewriteKeys(file string, now *Entry, owner, group, key string, want *AuthorizedKey, user string) error {
+	var text strings.Builder
+	line := ""
+	if want != nil {
+		line = want.line()
+	}
+	rest := ""
+	if now != nil {
+		rest = *now.Content
+	}
+	written := want == nil
+	for old := range strings.Lines(rest) {
+		k := parseKey(user, old)
+		if k == nil || k.Key != key {
+			text.WriteString(strings.TrimSuffix(old, "\n") + "\n")
+			continue
+		}
+		if written {
+			continue
+		}
+		written = true
+		// What is not said stays.
+		if want.Comment != nil {
+			k.Comment = want.Comment
+		}
+		if want.Options != nil {
+			k.Options = want.Options
+		}
+		line = k.line()
+		text.WriteString(line + "\n")
+	}
+	if !written {
+		text.WriteString(line + "\n")
+	}
+	if want != nil {
+		if k := parseKey(user, line); !plainLine(line) || k == nil || k.Key != key || k.line() != line {
+			return &Failure{Refused, fmt.Sprintf("%.200q is no line of authorized_keys: options have commas between "+
+				"them, and no space but in quotes; a comment has no control characters", line)}
+		}
+	}
+	content := text.String()
+	entry := &Entry{Path: file, Kind: File, Content: &content}
+	if now == nil {
+		entry.Mode, entry.Owner, entry.Group = "0600", owner, group
+		return t.apply(&Request{Want: entry})
+	}
+	return t.apply(&Request{Want: entry, Have: &Entry{Path: file, Kind: File, SHA256: now.SHA256}})
+}

@@ -1,0 +1,2 @@
+-- Run after the tables have been dropped.
+DELETE FROM iasql_internal.host_kind WHERE kind = 'facts';
