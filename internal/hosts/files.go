@@ -139,7 +139,7 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 	if entry.Late() {
 		return errLate
 	}
-	return h.ask(ctx, name, request, func(runner.Answer) error { return nil })
+	return h.change(ctx, name, &settings, request, wayOf(path, h.home(name)))
 }
 
 func patterns(scopes []Scope) []string {
