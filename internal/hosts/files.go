@@ -13,7 +13,7 @@ import (
 const KindFile = "file"
 
 // ScopeKinds are the kinds of scopes.
-var ScopeKinds = []string{KindFile}
+var ScopeKinds = []string{KindFile, runner.KindInterface, runner.KindRoute, runner.KindFirewall}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"

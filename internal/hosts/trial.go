@@ -21,7 +21,8 @@ const (
 
 // change makes a request to change something. If that touches the way in, it is armed: the host undoes it by itself
 // unless the engine, over a new connection, comes in by all that it needs, and says that it has.
-func (h *Hosts) change(ctx context.Context, name string, settings *Settings, request *runner.Request, way *WayIn) error {
+func (h *Hosts) change(ctx context.Context, name string, settings *Settings, request *runner.Request,
+	way *WayIn) error {
 	nothing := func(runner.Answer) error { return nil }
 	if way == nil || settings.Root != "" { // nobody comes in to a directory
 		return h.ask(ctx, name, request, nothing)

@@ -39,7 +39,8 @@ var waysIn = []struct {
 	{"/etc/nsswitch.conf /etc/nslcd.conf /etc/sssd/**", "where the logins are looked up", nil, false},
 	{"/etc/nologin /run/nologin", "nobody but root is let in while it is there", nil, false},
 	{"/etc/hosts.allow /etc/hosts.deny", "from where one is let in", nil, false},
-	{"/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**", "what every program loads, the SSH server too", nil, false},
+	{"/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**", "what every program loads, the SSH server too", nil,
+		false},
 	{"/etc/network /etc/network/** /etc/netplan/** /etc/systemd/network/** /etc/NetworkManager/** " +
 		"/etc/sysconfig/network-scripts/** /etc/udev/rules.d/**", "addresses, routes and names of interfaces", nil, false},
 	{"/etc/nftables.conf /etc/nftables.d/** /etc/iptables/** /etc/ufw/** /etc/firewalld/**", "the firewall", nil, false},

@@ -26,6 +26,7 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/platform"
 	"iasql/internal/test/harness"
 	"iasql/internal/test/testdb"
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
-	return modules.NewRegistry(host.Module(), hostfiles.Module(h))
+	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostnetwork.Module(h))
 }
 
 // built is the runner, built once.
@@ -103,7 +104,7 @@ func start(t *testing.T) *world {
 	})
 	w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`,
 		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
-	w.PSQL(`SELECT * FROM iasql_install('host_files')`)
+	w.PSQL(`SELECT * FROM iasql_install('host_files', 'host_network')`)
 	return w
 }
 
@@ -329,7 +330,7 @@ func TestScope(t *testing.T) {
 		}
 	}
 	// All of it goes, and leaves the files.
-	w.PSQL(`SELECT * FROM iasql_uninstall('host_files', 'host')`)
+	w.PSQL(`SELECT * FROM iasql_uninstall('host_files', 'host_network', 'host')`)
 	if got := w.Admin(`SELECT string_agg(proname, ' ') FROM pg_proc WHERE proname LIKE 'host\_%'`, `SELECT string_agg(relname, ' ') FROM pg_class WHERE relname LIKE 'host%'`); strings.TrimSpace(got) != "" {
 		t.Errorf("left over: %s", got)
 	}

@@ -47,13 +47,15 @@ const (
 
 // trial is what is kept of an armed change.
 type trial struct {
-	ID    string    `json:"id"`
-	Root  string    `json:"root"`
-	After int64     `json:"after"`
-	What  string    `json:"what"`
-	Files []saved   `json:"files,omitempty"`
-	SSH   *sshd     `json:"ssh,omitempty"`
-	Armed time.Time `json:"armed"`
+	ID    string  `json:"id"`
+	Root  string  `json:"root"`
+	After int64   `json:"after"`
+	What  string  `json:"what"`
+	Files []saved `json:"files,omitempty"`
+	SSH   *sshd   `json:"ssh,omitempty"`
+	// Network is what a change of it may take along.
+	Network *keptNetwork `json:"network,omitempty"`
+	Armed   time.Time    `json:"armed"`
 }
 
 // rememberedFor is how long the outcome of a trial is kept.
@@ -99,7 +101,8 @@ func openTrials() (*trials, error) {
 func (s *trials) path(id, state string) string { return filepath.Join(s.dir, id+"."+state) }
 
 func validID(id string) bool {
-	return id != "" && len(id) <= 64 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
+	letters := strings.ToUpper(id)
+	return id != "" && len(id) <= 64 && strings.Trim(letters, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
 }
 
 // put writes a file durably.
@@ -202,9 +205,15 @@ func (t *tree) remember(r *Request, armed *trial) error {
 	armed.What = "the change"
 	switch {
 	case r.Want != nil:
-		paths = append(paths, r.Want.Path)
+		paths, armed.What = append(paths, r.Want.Path), fmt.Sprintf("%q", r.Want.Path)
 	case r.Have != nil:
-		paths = append(paths, r.Have.Path)
+		paths, armed.What = append(paths, r.Have.Path), fmt.Sprintf("%q", r.Have.Path)
+	}
+	if r.Change != nil {
+		var err error
+		if armed.Network, err = keepNetwork(t, r.Change); err != nil {
+			return err
+		}
 	}
 	for _, path := range paths {
 		was, err := t.save(path)
@@ -341,6 +350,9 @@ func (t *tree) putBack(armed *trial) error {
 	var failed []error
 	for i := range armed.Files {
 		failed = append(failed, t.restore(&armed.Files[i]))
+	}
+	if armed.Network != nil {
+		failed = append(failed, armed.Network.restore())
 	}
 	if armed.SSH != nil {
 		failed = append(failed, armed.SSH.reload())

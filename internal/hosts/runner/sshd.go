@@ -44,7 +44,8 @@ func run(fields []string) (string, error) {
 	said := &bounded{most: 64 << 10}
 	command.Stdout, command.Stderr = said, said
 	err := command.Run()
-	return strings.TrimSpace(strings.ToValidUTF8(said.text.String(), "\uFFFD")), err
+	text := strings.ReplaceAll(said.text.String(), "\r\n", "\n")
+	return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), err
 }
 
 // passes runs a check, and fails if it does not accept what is there.

@@ -43,6 +43,7 @@ import (
 	"iasql/internal/modules/awsvpc"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostnetwork"
 )
 
 // Hosts returns every module of hosts. They ask h.
@@ -50,6 +51,7 @@ func Hosts(h *hosts.Hosts) []*modules.Module {
 	return []*modules.Module{
 		host.Module(),
 		hostfiles.Module(h),
+		hostnetwork.Module(h),
 	}
 }
 
