@@ -189,6 +189,11 @@ func (w *world) lockOut(l *lockOut, m *machine) {
 	})
 	if err := m.enter(); err != nil {
 		w.Errorf("nobody gets in: %v", err)
+	} else if back == 0 {
+		back = time.Since(begun)
+	}
+	if back > 3*undoAfter*time.Second {
+		w.Errorf("one gets in again only after %s", back)
 	}
 	w.Logf("locked out %t, one gets in again after %s, and after %s the record says: %s", locked, back.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond), message)
 	if !regexp.MustCompile(l.says).MatchString(message) {
