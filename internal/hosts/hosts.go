@@ -382,6 +382,9 @@ func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, e
 		err = &modules.Error{Class: modules.Denied, Code: "AnotherHost",
 			Message: fmt.Sprintf("host %s says now that it is %s, and it was %s", name, s.who(), accepted)}
 	}
+	if r, ok := s.(*remote); ok && err == nil {
+		err = r.prove(ctx)
+	}
 	if err != nil {
 		return err
 	}

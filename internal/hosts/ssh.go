@@ -57,7 +57,10 @@ type remote struct {
 	in     io.WriteCloser
 	said   string
 	home   string // of the login, as the host says
-	dead   chan struct{}
+	// armed are the trials that were under way when this connection was made, which proves that they lock nobody out.
+	armed   []string
+	proving sync.Mutex
+	dead    chan struct{}
 
 	writing sync.Mutex
 	lock    sync.Mutex
@@ -141,7 +144,7 @@ func openSSH(ctx context.Context, settings *Settings,
 	if who.Machine != "" {
 		r.said += ", machine id " + clean(who.Machine)
 	}
-	r.home = who.Home
+	r.home, r.armed = who.Home, who.Armed[:min(len(who.Armed), maxArmed)]
 	go r.receive(lines)
 	return r, nil
 }

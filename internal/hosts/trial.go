@@ -157,6 +157,40 @@ func (t *trial) enter(ctx context.Context) (*runner.Outcome, error) {
 	return outcome, nil
 }
 
+// maxArmed bounds the trials that a host says are under way.
+const maxArmed = 16
+
+// prove confirms what was armed before this connection was made, by an engine that has gone away meanwhile: coming in
+// by it was the trial. Before that nothing is read, because what is not confirmed does not last.
+func (r *remote) prove(ctx context.Context) error {
+	r.proving.Lock()
+	defer r.proving.Unlock()
+	for len(r.armed) > 0 {
+		state := ""
+		request := &runner.Request{Verb: runner.Confirm, Trial: r.armed[0]}
+		err := r.do(ctx, request, func(a runner.Answer) error {
+			if a.Trial != nil {
+				state = a.Trial.State
+			}
+			return nil
+		})
+		if err != nil {
+			return &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
+				Message: "a change that was armed before cannot be confirmed: " + clean(err.Error())}
+		}
+		if state != runner.Armed {
+			r.armed = r.armed[1:]
+			continue
+		}
+		select { // it is still being made, or undone
+		case <-time.After(firstTry):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
 // adopt makes a new connection the one that is kept, unless the old one is known to be well.
 func (k *host) adopt(s session, well bool) {
 	k.lock.Lock()

@@ -1,9 +1,7 @@
 package hosts
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -251,27 +249,4 @@ func (m *machine) enter() error {
 func (m *machine) sql(undoAfter int) string {
 	return fmt.Sprintf(`INSERT INTO host (name, address, user_name, become, private_key, undo_after) VALUES ('%s', '%s', '%s', true, '%s', %d)`,
 		m.name, m.address, login, m.key, undoAfter)
-}
-
-// runner starts the runner on the machine as root, without an engine.
-func (m *machine) runner() (in io.WriteCloser, out *bytes.Buffer, process *exec.Cmd) {
-	m.t.Helper()
-	program, err := built()
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	if out, err := m.run("mkdir -p /mnt/bin"); err != nil {
-		m.t.Fatal(out)
-	}
-	put := m.command("sh", "-c", "cat > /mnt/bin/runner.new && chmod 755 /mnt/bin/runner.new && mv /mnt/bin/runner.new /mnt/bin/runner")
-	put.Stdin = bytes.NewReader(program)
-	if text, err := put.CombinedOutput(); err != nil {
-		m.t.Fatalf("%v: %s", err, text)
-	}
-	process = m.command("/mnt/bin/runner")
-	if in, err = process.StdinPipe(); err != nil {
-		m.t.Fatal(err)
-	}
-	out = &bytes.Buffer{}
-	return in, out, process
 }

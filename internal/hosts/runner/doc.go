@@ -118,6 +118,8 @@ type Host struct {
 	Machine string `json:"machine,omitempty"` // its machine id, machine-id(5)
 	// Home is the home of whoever has logged in, without symbolic links; "" if there is none.
 	Home string `json:"home,omitempty"`
+	// Armed are the trials that are under way.
+	Armed []string `json:"armed,omitempty"`
 }
 
 // Entry is a file, a directory or a symbolic link.

@@ -411,6 +411,27 @@ func (s *trials) outcome(id string) *Outcome {
 	return &Outcome{State: Unknown}
 }
 
+// armed returns the trials that are under way.
+func (t *tree) armed() (ids []string) {
+	if t.root != "/" {
+		return nil
+	}
+	dir, err := stateDir()
+	if err != nil {
+		return nil
+	}
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // nothing was armed ever
+	}
+	for _, f := range found {
+		if id, state, _ := strings.Cut(f.Name(), "."); (state == Armed || state == undoing) && validID(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // recover undoes what was armed and has no timer any more, as after a reboot, and forgets what was long ago.
 func (t *tree) recover() {
 	if t.root != "/" {

@@ -293,9 +293,9 @@ func fitAddresses(l netlink.Link, now, want []string) error {
 			return fmt.Errorf("address %s: %w", text, err)
 		}
 	}
-	// So they are added again.
+	// So all are added again.
 	for _, text := range want {
-		if p, err := netip.ParsePrefix(text); err == nil && slices.Contains(now, text) {
+		if p, err := netip.ParsePrefix(text); err == nil {
 			if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(p)}); err != nil && !errors.Is(err, unix.EEXIST) {
 				return fmt.Errorf("address %s: %w", text, err)
 			}

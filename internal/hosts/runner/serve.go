@@ -219,7 +219,7 @@ func (t *tree) assert(want *Entry, last *Answer) error {
 
 // host says who the host is.
 func (t *tree) host() *Host {
-	h := &Host{Version: Version, Home: t.home()}
+	h := &Host{Version: Version, Home: t.home(), Armed: t.armed()}
 	dir, last, err := t.parent("/etc/machine-id")
 	if err != nil {
 		return h

@@ -245,7 +245,7 @@ var ruleTable = &modules.Table{
 		{Name: columnDoes, Type: modules.TypeText, Required: true, Enum: []string{"accept", "drop", "reject"},
 			Doc: "What becomes of it."},
 	},
-	Checks: []string{"port IS NULL OR protocol IN ('tcp', 'udp')",
+	Checks: []string{"port IS NULL OR protocol IS NOT NULL AND protocol IN ('tcp', 'udp')",
 		"source IS NULL OR destination IS NULL OR family(source) = family(destination)"},
 }
 
