@@ -19,8 +19,8 @@ import (
 // programs is where commands are looked for.
 const programs = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// program returns where a command is; "" if it is nowhere.
-func program(name string) string {
+// whereIs returns where a command is; "" if it is nowhere.
+func whereIs(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -53,7 +53,7 @@ func passes(check []string) error {
 	if len(check) == 0 {
 		return nil
 	}
-	at := program(check[0])
+	at := whereIs(check[0])
 	if at == "" {
 		return nil
 	}
@@ -82,7 +82,7 @@ const pidFile = "/run/sshd.pid"
 // findSSHD returns the server that is running; nil if there is none that could be told to reload.
 func findSSHD() *sshd {
 	file := pidFile
-	if at := program("sshd"); at != "" {
+	if at := whereIs("sshd"); at != "" {
 		if said, err := run([]string{at, "-T"}); err == nil {
 			for line := range strings.Lines(said) {
 				if name, ok := strings.CutPrefix(strings.TrimSpace(line), "pidfile "); ok && filepath.IsAbs(name) {
@@ -151,7 +151,7 @@ func (s *sshd) reload() error {
 	if !isSSHD(s.Pid) {
 		return s.start()
 	}
-	before := sockets(s.Pid)
+	before := listeners(s.Pid)
 	if err := unix.Kill(s.Pid, unix.SIGHUP); err != nil {
 		return fmt.Errorf("tell it to reload: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *sshd) reload() error {
 			return errors.New("it has ended")
 		}
 		// It starts itself anew under its old number, and listens on other sockets then.
-		if now := sockets(s.Pid); len(now) > 0 && !overlap(before, now) {
+		if now := listeners(s.Pid); len(now) > 0 && !overlap(before, now) {
 			return nil
 		}
 	}
@@ -170,7 +170,7 @@ func (s *sshd) reload() error {
 // start starts the server as it was started before.
 func (s *sshd) start() error {
 	if _, err := os.Stat("/run/systemd/system"); err == nil && s.Unit != "" {
-		if said, err := run([]string{program("systemctl"), "restart", s.Unit}); err != nil {
+		if said, err := run([]string{whereIs("systemctl"), "restart", s.Unit}); err != nil {
 			return fmt.Errorf("start %s: %w: %s", s.Unit, err, said)
 		}
 		return nil
@@ -196,15 +196,15 @@ func (s *sshd) start() error {
 			return fmt.Errorf("start the SSH server: %w", err)
 		default:
 		}
-		if len(sockets(command.Process.Pid)) > 0 {
+		if len(listeners(command.Process.Pid)) > 0 {
 			return nil
 		}
 	}
 	return fmt.Errorf("the SSH server does not listen within %s", reloadWithin)
 }
 
-// sockets returns the sockets that a process has open, as /proc names them, which listen.
-func sockets(pid int) map[string]bool {
+// listeners returns the sockets that a process has open, as /proc names them, which listen.
+func listeners(pid int) map[string]bool {
 	all := map[string]bool{}
 	listening := map[string]bool{}
 	for _, family := range []string{"tcp", "tcp6"} {
