@@ -119,7 +119,8 @@ func (t *trial) prove(ctx context.Context) error {
 		// Seldom enough that no server takes it for an attack, and often enough within the time.
 		pause = min(2*pause, max(t.after/4, firstTry))
 	}
-	return t.failed(fmt.Sprintf("the host has not been reached since, although it undoes by itself after %s what is not "+
+	return t.failed(fmt.Sprintf("the host has not been reached since, although it undoes by itself after %s what is "+
+		"not "+
 		"confirmed", t.after), why)
 }
 
@@ -165,6 +166,7 @@ const maxArmed = 16
 func (r *remote) prove(ctx context.Context) error {
 	r.proving.Lock()
 	defer r.proving.Unlock()
+	limit := time.After(startWithin)
 	for len(r.armed) > 0 {
 		state := ""
 		request := &runner.Request{Verb: runner.Confirm, Trial: r.armed[0]}
@@ -184,6 +186,9 @@ func (r *remote) prove(ctx context.Context) error {
 		}
 		select { // it is still being made, or undone
 		case <-time.After(firstTry):
+		case <-limit:
+			return &modules.Error{Class: modules.Transient, Code: "Unreachable",
+				Message: "a change that was armed before is neither made nor undone"}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

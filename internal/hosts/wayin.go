@@ -25,7 +25,8 @@ var waysIn = []struct {
 	{"/etc/ssh /etc/ssh/**", "the SSH server's configuration and its host keys", [][]string{{"sshd", "-t"}}, true},
 	{"/etc/default/ssh /etc/sysconfig/sshd /etc/systemd/system/ssh* /etc/systemd/system/ssh*/**",
 		"how the SSH server is started", nil, false},
-	{"~/.ssh /root/.ssh", "the SSH server lets no key in that lies in a directory that others may write to", nil, false},
+	{"~/.ssh /root/.ssh", "the SSH server lets no key in that lies in a directory that others may write to", nil,
+		false},
 	{"~/.ssh/authorized_keys ~/.ssh/authorized_keys2", "the keys that are let in", nil, false},
 	{"~/.ssh/rc ~/.ssh/environment ~/.bashrc ~/.zshenv /etc/bash.bashrc /etc/bashrc /etc/zsh/zshenv /etc/environment",
 		"what the login's shell reads before it runs anything", nil, false},
@@ -34,7 +35,8 @@ var waysIn = []struct {
 	{"/etc/doas.conf", "who may become root", nil, false},
 	{"/etc/pam.d /etc/pam.d/** /etc/pam.conf /etc/security /etc/security/**", "who is let in, and with which limits",
 		nil, false},
-	{"/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/shells /etc/login.defs", "the logins, their homes and shells",
+	{"/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/shells /etc/login.defs",
+		"the logins, their homes and shells",
 		nil, false},
 	{"/etc/nsswitch.conf /etc/nslcd.conf /etc/sssd/**", "where the logins are looked up", nil, false},
 	{"/etc/nologin /run/nologin", "nobody but root is let in while it is there", nil, false},
@@ -42,8 +44,10 @@ var waysIn = []struct {
 	{"/etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**", "what every program loads, the SSH server too", nil,
 		false},
 	{"/etc/network /etc/network/** /etc/netplan/** /etc/systemd/network/** /etc/NetworkManager/** " +
-		"/etc/sysconfig/network-scripts/** /etc/udev/rules.d/**", "addresses, routes and names of interfaces", nil, false},
-	{"/etc/nftables.conf /etc/nftables.d/** /etc/iptables/** /etc/ufw/** /etc/firewalld/**", "the firewall", nil, false},
+		"/etc/sysconfig/network-scripts/** /etc/udev/rules.d/**", "addresses, routes and names of interfaces", nil,
+		false},
+	{"/etc/nftables.conf /etc/nftables.d/** /etc/iptables/** /etc/ufw/** /etc/firewalld/**", "the firewall", nil,
+		false},
 	{"/etc/resolv.conf /etc/hosts /etc/systemd/resolved.conf", "how names are resolved", nil, false},
 	{"/etc/sysctl.conf /etc/sysctl.d/**", "the settings of the network", nil, false},
 }
@@ -57,17 +61,13 @@ func wayOf(path, home string) *WayIn {
 	}
 	for _, way := range waysIn {
 		for pattern := range strings.FieldsSeq(way.patterns) {
+			matches := runner.Matches(pattern, path)
 			if rest, own := strings.CutPrefix(pattern, "~"); own {
-				if home == "" {
-					continue
-				}
-				if path == home+rest { // its name is no pattern
-					return &WayIn{What: "a change of " + path, Reason: way.reason, Checks: way.checks, Reload: way.reload}
-				}
-				continue
+				matches = home != "" && path == home+rest // its name is no pattern
 			}
-			if runner.Matches(pattern, path) {
-				return &WayIn{What: "a change of " + path, Reason: way.reason, Checks: way.checks, Reload: way.reload}
+			if matches {
+				return &WayIn{What: "a change of " + path, Reason: way.reason, Checks: way.checks,
+					Reload: way.reload}
 			}
 		}
 	}

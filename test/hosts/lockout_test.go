@@ -120,6 +120,9 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		booting.Go(func() { all[i] = boot(t, fmt.Sprint("m", i)) })
 	}
 	booting.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
 	w := start(t)
 	insert := []string{}
 	for i, m := range all {

@@ -98,7 +98,8 @@ func readRules(t *tree, _ *selection, tell func(Rule), unread func(string, error
 		for _, f := range rules {
 			switch {
 			case told[f.Name]:
-				unread(f.Name, &Failure{Refused, fmt.Sprintf("there are several rules %q in the table inet iasql", f.Name)})
+				unread(f.Name, &Failure{Refused, fmt.Sprintf("there are several rules %q in the table inet iasql",
+					f.Name)})
 			case f.err != nil:
 				unread(f.Name, f.err)
 			default:
@@ -188,7 +189,8 @@ func remove(c *nftables.Conn, all map[string][]found, which func(*found) bool) {
 				continue
 			}
 			// It fails if there is no such rule, and that is told when all of it is sent.
-			_ = c.DelRule(&nftables.Rule{Table: own, Chain: &nftables.Chain{Name: name, Table: own}, Handle: rules[i].handle})
+			_ = c.DelRule(&nftables.Rule{Table: own, Chain: &nftables.Chain{Name: name, Table: own},
+				Handle: rules[i].handle})
 		}
 		all[name] = kept
 	}
@@ -282,7 +284,8 @@ func (r *Rule) encode() ([]expr.Any, error) {
 			proto, offset = unix.NFPROTO_IPV6, side.v6
 		}
 		if family != 0 && family != proto {
-			return nil, &Failure{Refused, fmt.Sprintf("firewall rule %q: source and destination are of different families",
+			return nil, &Failure{Refused, fmt.Sprintf("firewall rule %q: source and destination are of different "+
+				"families",
 				r.Name)}
 		}
 		if family == 0 {
@@ -291,7 +294,8 @@ func (r *Rule) encode() ([]expr.Any, error) {
 		family = proto
 		address := p.Addr().AsSlice()
 		size := uint32(len(address)) // #nosec G115 -- 4 or 16
-		all = append(all, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: size})
+		all = append(all, &expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset,
+			Len: size})
 		if p.Bits() < p.Addr().BitLen() {
 			all = append(all, &expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: ipNet(p).Mask,
 				Xor: make([]byte, size)})
@@ -504,7 +508,8 @@ func (r *Rule) decode(exprs []expr.Any) error {
 	}
 	for len(d.rest) > 0 {
 		if !d.one() {
-			return &Failure{Refused, fmt.Sprintf("firewall rule %q asks for more than a row can say: change it with nft(8), "+
+			return &Failure{Refused, fmt.Sprintf("firewall rule %q asks for more than a row can say: change it with "+
+				"nft(8), "+
 				"or let go of its record by iasql_forget", r.Name)}
 		}
 	}

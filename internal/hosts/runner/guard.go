@@ -93,7 +93,8 @@ func openTrials() (*trials, error) {
 		return nil, failure("directory", dir, err)
 	}
 	if kindOf(&st) != Directory || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
-		return nil, &Failure{Refused, fmt.Sprintf("%q is to be a directory that only %d may write in", dir, os.Geteuid())}
+		return nil, &Failure{Refused, fmt.Sprintf("%q is to be a directory that only %d may write in", dir,
+			os.Geteuid())}
 	}
 	return &trials{dir}, nil
 }
@@ -154,7 +155,8 @@ func (t *tree) guarded(r *Request) error {
 		return &Failure{Refused, "a guard has an id of letters and digits, and a time"}
 	}
 	if t.root != "/" {
-		return &Failure{Refused, fmt.Sprintf("changes below the root %s are not armed: nobody gets in through it", t.root)}
+		return &Failure{Refused, fmt.Sprintf("changes below the root %s are not armed: nobody gets in through it",
+			t.root)}
 	}
 	s, err := openTrials()
 	if err != nil {
@@ -181,7 +183,8 @@ func (t *tree) guarded(r *Request) error {
 	}
 	if armed.SSH != nil {
 		if err := armed.SSH.reload(); err != nil {
-			f := &Failure{Invalid, fmt.Sprintf("the SSH server does not take up %s, and it was undone: %v", armed.What, err)}
+			f := &Failure{Invalid, fmt.Sprintf("the SSH server does not take up %s, and it was undone: %v",
+				armed.What, err)}
 			return errors.Join(f, s.undo(t, g.ID, f.Message))
 		}
 	}
@@ -267,12 +270,16 @@ func leaveSession(pid int) {
 	}
 }
 
+// lockDescriptor is where a timer has the lock of its trial open.
+const lockDescriptor = 3
+
 // Await undoes a trial once its time is over, unless it is confirmed before, and at once if it is told to end, as it is
 // before a reboot. It is what the timer runs.
 func Await(root, id string) error {
 	if !validID(id) {
 		return fmt.Errorf("%q names no trial", id)
 	}
+	unix.CloseOnExec(lockDescriptor) // which is ours alone
 	told := make(chan os.Signal, 1)
 	signal.Ignore(unix.SIGHUP, unix.SIGPIPE)
 	signal.Notify(told, unix.SIGTERM, unix.SIGINT)
@@ -460,7 +467,8 @@ func (t *tree) recover() {
 			if err != nil {
 				continue // its timer lives
 			}
-			_ = s.undo(t, id, "its timer was ended, by a reboot or by somebody, before anybody had confirmed it over a "+
+			_ = s.undo(t, id, "its timer was ended, by a reboot or by somebody, before anybody had confirmed it "+
+				"over a "+
 				"new connection")
 			_ = lock.Close()
 		default:

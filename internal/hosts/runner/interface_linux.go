@@ -30,7 +30,8 @@ func init() {
 // networked fails if a tree is no host's: a directory has no network.
 func (t *tree) networked() error {
 	if t.root != "/" {
-		return &Failure{Refused, fmt.Sprintf("%q is a directory, and has no network of its own: delete its host_scope of "+
+		return &Failure{Refused, fmt.Sprintf("%q is a directory, and has no network of its own: delete its "+
+			"host_scope of "+
 			"the kinds interface, route and firewall", t.root)}
 	}
 	return nil
@@ -92,7 +93,8 @@ func (n *network) describe(l netlink.Link) (Interface, []netlink.Addr, error) {
 	if m := n.byIndex[at.MasterIndex]; m != nil {
 		master = m.Attrs().Name
 	}
-	i := Interface{Name: at.Name, Kind: kindOfLink(l), Up: &up, MTU: &mtu, Master: &master, MAC: at.HardwareAddr.String()}
+	i := Interface{Name: at.Name, Kind: kindOfLink(l), Up: &up, MTU: &mtu, Master: &master,
+		MAC: at.HardwareAddr.String()}
 	if peer := n.byIndex[at.ParentIndex]; i.Kind == "veth" && peer != nil && peer.Type() == "veth" &&
 		peer.Attrs().ParentIndex == at.Index {
 		i.Peer = peer.Attrs().Name
@@ -206,7 +208,8 @@ func makeInterface(n *network, want *Interface) (*Interface, error) {
 		}
 		l = &netlink.Veth{LinkAttrs: attributes, PeerName: want.Peer}
 	default:
-		return nil, &Failure{Refused, fmt.Sprintf("an interface of kind %q cannot be made: bridge and veth can", want.Kind)}
+		return nil, &Failure{Refused, fmt.Sprintf("an interface of kind %q cannot be made: bridge and veth can",
+			want.Kind)}
 	}
 	if err := netlink.LinkAdd(l); err != nil {
 		return nil, netFailure("create interface", want.Name, err)
@@ -273,7 +276,8 @@ func fitAddresses(l netlink.Link, now, want []string) error {
 		}
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return &Failure{Refused, fmt.Sprintf("%q is no address with the length of its network, such as 192.0.2.7/24",
+			return &Failure{Refused, fmt.Sprintf("%q is no address with the length of its network, such as "+
+				"192.0.2.7/24",
 				text)}
 		}
 		if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: ipNet(p)}); err != nil && !errors.Is(err, unix.EEXIST) {

@@ -113,7 +113,8 @@ func ruleDifference(now, said *Rule) string {
 	for _, c := range []struct {
 		what      string
 		now, said *string
-	}{{"chain", now.Chain, said.Chain}, {"interface", now.Interface, said.Interface}, {"source", now.Source, said.Source},
+	}{{"chain", now.Chain, said.Chain}, {"interface", now.Interface, said.Interface}, {"source", now.Source,
+		said.Source},
 		{"destination", now.Destination, said.Destination}, {"protocol", now.Protocol, said.Protocol},
 		{"port", now.Port, said.Port}, {"action", now.Action, said.Action}} {
 		if differs(c.now, c.said) {
@@ -130,7 +131,8 @@ func ruleDifference(now, said *Rule) string {
 }
 
 func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))), slices.Compact(slices.Sorted(slices.Values(b))))
+	return slices.Equal(slices.Compact(slices.Sorted(slices.Values(a))),
+		slices.Compact(slices.Sorted(slices.Values(b))))
 }
 
 // comment is that of a rule, by which it is known: its position and its name.

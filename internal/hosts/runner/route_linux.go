@@ -17,7 +17,8 @@ func mainRoutes() ([]netlink.Route, error) {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		var some []netlink.Route
 		err := again(func() (err error) {
-			some, err = netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+			some, err = netlink.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN},
+				netlink.RT_FILTER_TABLE)
 			return err
 		})
 		if err != nil {
@@ -74,7 +75,8 @@ func readRoutes(t *tree, _ *selection, tell func(Route), unread func(string, err
 		}
 		told[key] = true
 		if count[key] > 1 || len(r.MultiPath) > 0 {
-			unread(key, &Failure{Refused, fmt.Sprintf("the route to %s of metric %d has several next hops", r.Dst, r.Priority)})
+			unread(key, &Failure{Refused, fmt.Sprintf("the route to %s of metric %d has several next hops", r.Dst,
+				r.Priority)})
 			continue
 		}
 		p, _ := prefixOf(r.Dst)
@@ -108,8 +110,9 @@ func changeRoute(_ *tree, now, want *Route) error {
 		return &Failure{Refused, fmt.Sprintf("%q is no destination of a route, such as 10.0.0.0/8 or 0.0.0.0/0",
 			merged.Destination)}
 	}
-	r := &netlink.Route{Dst: ipNet(p), Priority: int(merged.Metric), Table: unix.RT_TABLE_MAIN, Protocol: unix.RTPROT_STATIC,
-		Family: netlink.FAMILY_V4}
+	r := &netlink.Route{Dst: ipNet(p), Priority: int(merged.Metric), Table: unix.RT_TABLE_MAIN,
+		Protocol: unix.RTPROT_STATIC,
+		Family:   netlink.FAMILY_V4}
 	if p.Addr().Is6() {
 		r.Family = netlink.FAMILY_V6
 	}
@@ -131,7 +134,8 @@ func changeRoute(_ *tree, now, want *Route) error {
 			r.Scope = netlink.SCOPE_LINK
 		}
 	} else if r.Gw == nil {
-		return &Failure{Refused, fmt.Sprintf("the route to %s has neither a gateway nor an interface", merged.Destination)}
+		return &Failure{Refused, fmt.Sprintf("the route to %s has neither a gateway nor an interface",
+			merged.Destination)}
 	}
 	switch {
 	case want == nil:

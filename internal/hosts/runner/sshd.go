@@ -151,7 +151,7 @@ func (s *sshd) reload() error {
 	if !isSSHD(s.Pid) {
 		return s.start()
 	}
-	before := listeners(s.Pid)
+	before, ran := listeners(s.Pid), image(s.Pid)
 	if err := unix.Kill(s.Pid, unix.SIGHUP); err != nil {
 		return fmt.Errorf("tell it to reload: %w", err)
 	}
@@ -159,8 +159,10 @@ func (s *sshd) reload() error {
 		if !isSSHD(s.Pid) {
 			return errors.New("it has ended")
 		}
-		// It starts itself anew under its old number, and listens on other sockets then.
-		if now := listeners(s.Pid); len(now) > 0 && !overlap(before, now) {
+		// It starts itself anew under its old number, and listens on other sockets then, or on those that systemd
+		// has for it.
+		started := image(s.Pid) != ran
+		if now := listeners(s.Pid); len(now) > 0 && (started || !overlap(before, now)) {
 			return nil
 		}
 	}
@@ -201,6 +203,22 @@ func (s *sshd) start() error {
 		}
 	}
 	return fmt.Errorf("the SSH server does not listen within %s", reloadWithin)
+}
+
+// image tells one program of a process from the next: where its stack and its environment begin, by proc(5). The kernel
+// puts them somewhere else each time.
+func image(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // its name may have anything but this
+	fields := strings.Fields(rest)
+	const stack, environment = 28 - 3, 50 - 3 // the first two are the number and the name
+	if len(fields) <= environment {
+		return ""
+	}
+	return fields[stack] + " " + fields[environment]
 }
 
 // listeners returns the sockets that a process has open, as /proc names them, which listen.

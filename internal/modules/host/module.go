@@ -71,7 +71,8 @@ func describeHost() *modules.Table {
 				Doc: "Who wants that nothing is changed on the host for now; it is still read. NULL: nobody."},
 			{Name: "undo_after", Type: modules.TypeInteger, Required: true, Default: "60",
 				Check: "undo_after BETWEEN 2 AND 3600",
-				Doc: "After how many seconds the host undoes a change that touches the way in, unless the engine has come " +
+				Doc: "After how many seconds the host undoes a change that touches the way in, unless the engine " +
+					"has come " +
 					"in over a new connection."},
 		},
 		Checks: []string{"num_nonnulls(address, host_root) = 1"},

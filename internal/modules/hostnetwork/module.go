@@ -97,7 +97,8 @@ const (
 
 var interfaceTable = &modules.Table{
 	Name: "host_interface",
-	Doc: "The network interfaces that a row of host_scope of the kind interface names. A bridge and its members can be " +
+	Doc: "The network interfaces that a row of host_scope of the kind interface names. A bridge and its members can " +
+		"be " +
 		"made in one transaction: a member waits for its bridge.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
@@ -114,7 +115,8 @@ var interfaceTable = &modules.Table{
 			Doc: "What it is. One can make bridge and veth; others are there, such as physical, loopback, vlan, and " +
 				"are changed, not made."},
 		{Name: columnPeer, Type: modules.TypeText, CreateOnly: true, OptionalComputed: true, Check: "peer <> ''",
-			Doc: "The name of the other end of a veth, which is made along with it, and goes with it. NULL if that is in " +
+			Doc: "The name of the other end of a veth, which is made along with it, and goes with it. NULL if that " +
+				"is in " +
 				"another namespace."},
 		{Name: columnUp, Type: modules.TypeBool, Required: true, Default: "true", Doc: "Whether it is up."},
 		{Name: columnMTU, Type: modules.TypeInteger, OptionalComputed: true, Check: "mtu BETWEEN 68 AND 65536",
@@ -122,7 +124,8 @@ var interfaceTable = &modules.Table{
 		{Name: columnMaster, Type: modules.TypeText, Check: "master <> '' AND master <> name",
 			Doc: "The bridge that it is joined to, by its name. It waits until that is there."},
 		{Name: columnAddresses, Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true, Equal: sameAddresses,
-			Doc: "Its addresses with the length of their network, such as 192.0.2.7/24. Those that DHCP or a router has " +
+			Doc: "Its addresses with the length of their network, such as 192.0.2.7/24. Those that DHCP or a router " +
+				"has " +
 				"assigned for a time, and those of IPv6 that the kernel makes by itself, are left out."},
 		{Name: columnMAC, Type: modules.TypeText, Computed: true, Doc: "Its hardware address."},
 	},
@@ -177,7 +180,8 @@ var routeTable = &modules.Table{
 		hosts.AccountColumn(),
 		{Name: columnMetric, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true, Default: "0",
 			Check: "metric BETWEEN 0 AND 4294967295",
-			Doc: "Of several routes to one destination the one with the lowest is taken. Of IPv6 it is at least 1, and " +
+			Doc: "Of several routes to one destination the one with the lowest is taken. Of IPv6 it is at least 1, " +
+				"and " +
 				"1024 if nobody says it."},
 		{Name: columnDestination, Type: modules.TypeCIDR, Required: true, Identity: true, CreateOnly: true,
 			Doc: "Where it leads to, such as 10.0.0.0/8; 0.0.0.0/0 or ::/0 is the default route."},
@@ -212,7 +216,8 @@ func routes(h *hosts.Hosts) modules.Resource {
 
 var ruleTable = &modules.Table{
 	Name: "host_firewall_rule",
-	Doc: "Rules of the firewall: those of the table inet iasql of nftables that a row of host_scope of the kind firewall " +
+	Doc: "Rules of the firewall: those of the table inet iasql of nftables that a row of host_scope of the kind " +
+		"firewall " +
 		"names. No other table is looked at. What a rule says of a packet has to be true all together.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
@@ -258,7 +263,8 @@ func rules(h *hosts.Hosts) modules.Resource {
 			}},
 		Row: func(r *runner.Rule) modules.Row {
 			row := modules.Row{columnName: modules.Text(r.Name), columnChain: said(r.Chain),
-				columnPosition: modules.IntPtr(r.Position), columnInterface: said(r.Interface), columnStates: modules.Null,
+				columnPosition: modules.IntPtr(r.Position), columnInterface: said(r.Interface),
+				columnStates: modules.Null,
 				columnSource: said(r.Source), columnDestination: said(r.Destination), columnProtocol: said(r.Protocol),
 				columnPort: said(r.Port), columnDoes: said(r.Action)}
 			if r.States != nil && len(*r.States) > 0 {
