@@ -213,7 +213,7 @@ func TestCutWhileArmed(t *testing.T) {
 	if said := w.PSQL(`SELECT message FROM iasql_status WHERE account = 'web' AND state <> 'Present'`); !strings.Contains(said, "has undone it") {
 		t.Errorf("the record says %s", said)
 	}
-	w.PSQL(`SELECT iasql_retry('host_file', id) FROM host_file WHERE path = '/etc/ssh/sshd_config'`)
+	w.PSQL(`UPDATE host SET undo_after = 60`, `SELECT iasql_retry('host_file', id) FROM host_file WHERE path = '/etc/ssh/sshd_config'`)
 	w.becomes("0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	if out := m.must(`cat /etc/ssh/sshd_config`); !strings.HasPrefix(out, "# new") {
 		t.Errorf("in the end there is %s", out)

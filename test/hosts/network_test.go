@@ -12,7 +12,7 @@ func networked(t *testing.T) (*world, *machine) {
 	t.Helper()
 	m := boot(t, "web")
 	w := start(t)
-	w.PSQL(m.sql(5), `INSERT INTO host_scope (account, kind, pattern) VALUES ('web', 'interface', 'br*'), ('web', 'interface', 'v*'), ('web', 'route', '198.51.100.*'),
+	w.PSQL(m.sql(60), `INSERT INTO host_scope (account, kind, pattern) VALUES ('web', 'interface', 'br*'), ('web', 'interface', 'v*'), ('web', 'route', '198.51.100.*'),
 		('web', 'route', '2001:db8:*'), ('web', 'firewall', '*')`)
 	w.confirm()
 	return w, m
