@@ -71,6 +71,11 @@ find_lacking() {
 	fi
 	# Hosts are reached by SSH. Its service is not started by the tests, which have servers of their own.
 	[[ -x /usr/sbin/sshd ]] || lack openssh-server
+	# Machines that lock people out are namespaces with a network, a firewall and a sudo of their own.
+	[[ -x /usr/sbin/ip || -x /sbin/ip ]] || lack iproute2
+	[[ -x /usr/sbin/nft ]] || lack nftables
+	command -v sudo >/dev/null || lack sudo
+	command -v nsenter >/dev/null || lack util-linux
 }
 
 updated=

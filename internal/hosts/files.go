@@ -19,7 +19,8 @@ const (
 )
 
 // ScopeKinds are all kinds of scopes.
-var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindFacts}
+var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindFacts,
+	runner.KindInterface, runner.KindRoute, runner.KindFirewall}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"
@@ -145,7 +146,7 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 	if entry.Late() {
 		return errLate
 	}
-	return h.ask(ctx, name, request, func(runner.Answer) error { return nil })
+	return h.change(ctx, name, &settings, request, wayOf(path, h.home(name)))
 }
 
 func patterns(scopes []Scope) []string {

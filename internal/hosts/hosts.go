@@ -26,6 +26,7 @@ type Settings struct {
 	Become     bool // by sudo
 	PrivateKey string
 	Root       string // the directory
+	UndoAfter  int    // seconds, of a change that touches the way in
 	LockedBy   string // "": by nobody
 	Scopes     []Scope
 }
@@ -120,10 +121,12 @@ type host struct {
 	accepted string        // who it was when it was asked last; "" before
 	dialing  chan struct{} // closed when a connection that is being made is there, or is not; nil: none is
 	gone     bool          // nobody connects any more
+	home     string        // of the login, as the host has said it last
 	failure  error         // of the last try to connect
 	failed   time.Time
 	pause    time.Duration
-	joining  *listing // that others may join; nil: none is
+	joining  *listing      // that others may join; nil: none is
+	trial    chan struct{} // of capacity 1: whose change is armed
 }
 
 // session answers requests.
@@ -143,7 +146,7 @@ func (h *Hosts) host(name string) *host {
 	h.sweep()
 	k := h.known[name]
 	if k == nil {
-		k = &host{name: name, turn: make(chan struct{}, 1)}
+		k = &host{name: name, turn: make(chan struct{}, 1), trial: make(chan struct{}, 1)}
 		h.known[name] = k
 	}
 	k.lock.Lock()
@@ -345,7 +348,7 @@ func (h *Hosts) dial(k *host, settings Settings, ended chan struct{}) {
 		k.failure, k.failed = err, time.Now()
 		k.pause = min(max(2*k.pause, firstPause), mostPause)
 	default:
-		k.failure, k.pause, k.session = nil, 0, s
+		k.failure, k.pause, k.session, k.home = nil, 0, s, homeOf(s)
 	}
 }
 
@@ -378,6 +381,9 @@ func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, e
 	if err == nil && s.who() != accepted {
 		err = &modules.Error{Class: modules.Denied, Code: "AnotherHost",
 			Message: fmt.Sprintf("host %s says now that it is %s, and it was %s", name, s.who(), accepted)}
+	}
+	if r, ok := s.(*remote); ok && err == nil {
+		err = r.prove(ctx)
 	}
 	if err != nil {
 		return err

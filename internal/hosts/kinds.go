@@ -26,6 +26,8 @@ type Kind[T any] struct {
 	Passing bool
 	// Guard says why a change must not be made, by what the tables say of the host; nil: all may be.
 	Guard func(settings *Settings, want, have *T) error
+	// WayIn says how a change touches the way into the host, which arms it; nil, or what returns nil: not at all.
+	WayIn func(want, have *T) *WayIn
 }
 
 func (k *Kind[T]) scoped(thing *T) string {
@@ -260,8 +262,11 @@ func (w *Writer[T]) apply(ctx context.Context, m *modules.Mutation, action strin
 		if entry.Late() {
 			return errLate
 		}
-		return w.Hosts.ask(ctx, name, &runner.Request{Verb: runner.Apply, Change: change},
-			func(runner.Answer) error { return nil })
+		var way *WayIn
+		if kind.WayIn != nil {
+			way = kind.WayIn(want, have)
+		}
+		return w.Hosts.change(ctx, name, &settings, &runner.Request{Verb: runner.Apply, Change: change}, way)
 	})
 }
 

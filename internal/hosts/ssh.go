@@ -56,7 +56,11 @@ type remote struct {
 	client *ssh.Client
 	in     io.WriteCloser
 	said   string
-	dead   chan struct{}
+	home   string // of the login, as the host says
+	// armed are the trials that were under way when this connection was made, which proves that they lock nobody out.
+	armed   []string
+	proving sync.Mutex
+	dead    chan struct{}
 
 	writing sync.Mutex
 	lock    sync.Mutex
@@ -127,7 +131,7 @@ func openSSH(ctx context.Context, settings *Settings,
 	_ = conn.SetDeadline(deadline)
 	r := &remote{client: ssh.NewClient(transport, channels, requests), dead: make(chan struct{}),
 		calls: map[int64]*call{}}
-	machine, lines, err := r.start(settings.Become, runners)
+	who, lines, err := r.start(settings.Become, runners)
 	if err != nil {
 		_ = r.client.Close()
 		if ctx.Err() != nil || errors.Is(err, io.EOF) || isTimeout(err) {
@@ -137,9 +141,10 @@ func openSSH(ctx context.Context, settings *Settings,
 	}
 	_ = conn.SetDeadline(time.Time{})
 	r.said = "host key " + fingerprint
-	if machine != "" {
-		r.said += ", machine id " + machine
+	if who.Machine != "" {
+		r.said += ", machine id " + clean(who.Machine)
 	}
+	r.home, r.armed = who.Home, who.Armed[:min(len(who.Armed), maxArmed)]
 	go r.receive(lines)
 	return r, nil
 }
@@ -160,8 +165,8 @@ const folder = `"$HOME/.iasql-runner"`
 // quoted quotes a text for a POSIX shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// start starts the runner, and returns the machine id that it tells.
-func (r *remote) start(become bool, runners func(arch string) ([]byte, error)) (machine string, lines *bufio.Reader,
+// start starts the runner, and returns who the host says it is.
+func (r *remote) start(become bool, runners func(arch string) ([]byte, error)) (who *runner.Host, lines *bufio.Reader,
 	err error) {
 	built, sums := map[string][]byte{}, map[string]string{}
 	var missing error
@@ -192,29 +197,29 @@ exec ` + sudo + `"$file"
 	for again := false; ; again = true {
 		line, rest, err := r.run(script)
 		if err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
 		fields := strings.Fields(line)
 		switch {
 		case strings.HasPrefix(line, "{"):
 			var hello runner.Answer
 			if err := json.Unmarshal([]byte(line), &hello); err != nil || hello.Host == nil ||
-				hello.Host.Version != runner.Version || len(hello.Host.Machine) > 100 {
-				return "", nil, errors.New("its runner does not say who it is")
+				hello.Host.Version != runner.Version || len(hello.Host.Machine) > 100 || len(hello.Host.Home) > 4096 {
+				return nil, nil, errors.New("its runner does not say who it is")
 			}
-			return clean(hello.Host.Machine), rest, nil
+			return hello.Host, rest, nil
 		case len(fields) == 3 && fields[1] == "needed" && !again && built[fields[2]] != nil:
 			if err := r.put(built[fields[2]], sums[fields[2]]); err != nil {
-				return "", nil, err
+				return nil, nil, err
 			}
 		case len(fields) == 4 && fields[1] == "none" && fields[2] == "Linux" && architectures[fields[3]] != "" &&
 			missing != nil:
-			return "", nil, missing
+			return nil, nil, missing
 		case len(fields) == 4 && fields[1] == "none":
-			return "", nil, fmt.Errorf("there is no runner for its kind of machine, %s %s: there are those for "+
+			return nil, nil, fmt.Errorf("there is no runner for its kind of machine, %s %s: there are those for "+
 				"Linux on x86_64 and aarch64", fields[2], fields[3])
 		default:
-			return "", nil, errors.New("the runner cannot be put there")
+			return nil, nil, errors.New("the runner cannot be put there")
 		}
 	}
 }

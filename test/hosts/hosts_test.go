@@ -27,6 +27,7 @@ import (
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/modules/hostpackages"
 	"iasql/internal/modules/hostusers"
 	"iasql/internal/platform"
@@ -45,7 +46,7 @@ func TestMain(m *testing.M) {
 }
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
-	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostpackages.Module(h),
+	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostnetwork.Module(h), hostpackages.Module(h),
 		hostusers.Module(h), hostfacts.Module(h))
 }
 

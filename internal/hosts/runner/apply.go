@@ -2,13 +2,11 @@ package runner
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -373,25 +371,12 @@ func (a *applier) keep(to int) error {
 		return err
 	}
 	defer unix.Close(from)
-	list := make([]byte, 64<<10)
-	n, err := unix.Flistxattr(from, list)
-	if errors.Is(err, unix.ENOTSUP) {
-		return nil
-	}
+	all, err := attributesOf(from)
 	if err != nil {
 		return err
 	}
-	value := make([]byte, 64<<10)
-	for name := range bytes.SplitSeq(list[:n], []byte{0}) {
-		if len(name) == 0 {
-			continue
-		}
-		attribute := string(name)
-		n, err := unix.Fgetxattr(from, attribute, value)
-		if err == nil {
-			err = unix.Fsetxattr(to, attribute, value[:n], 0)
-		}
-		if err != nil {
+	for attribute, value := range all {
+		if err := unix.Fsetxattr(to, attribute, value, 0); err != nil {
 			return fmt.Errorf("its attribute %s cannot be kept: %w", attribute, err)
 		}
 	}
@@ -433,19 +418,10 @@ func (a *applier) accepted(temporary string) error {
 	if !found || strings.Contains(fields[0], file) {
 		return &Failure{Refused, fmt.Sprintf("validate %q has no %%s for the file", a.validate)}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), validateWithin)
-	defer cancel()
-	command := exec.CommandContext(ctx, fields[0], fields[1:]...) // #nosec G204 -- what the scope says
-	command.Dir = "/"
-	command.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C"}
-	command.WaitDelay = time.Second
-	said := &bounded{most: 2000}
-	command.Stdout, command.Stderr = said, said
-	if err := command.Run(); err != nil {
-		text := strings.ReplaceAll(strings.ToValidUTF8(said.text.String(), "\uFFFD"), file, a.path)
+	if said, err := run(fields); err != nil {
+		text := strings.ReplaceAll(said, file, a.path)
 		return &Failure{Invalid, fmt.Sprintf("%s does not accept the new content of %q (%v): %s", fields[0], a.path,
-			err,
-			strings.TrimSpace(text))}
+			err, text)}
 	}
 	return nil
 }

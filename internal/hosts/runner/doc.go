@@ -6,6 +6,10 @@
 // Nothing but regular files, directories and symbolic links is opened. A file is replaced as a whole: the new one is
 // written beside it, made durable and validated, and takes its name only if what is there is still what the request
 // has seen.
+//
+// A change that touches the way into the host is armed ([Guard]): what was there is kept, and a process of its own puts
+// it back unless somebody who has come in anew confirms it in time. What is kept is in a directory that survives a
+// reboot, and a runner that finds there what nobody watches any more undoes it before it answers anything.
 package runner
 
 import (
@@ -23,6 +27,9 @@ const (
 	Apply  = "apply"  // make, change or delete one file or thing
 	Assert = "assert" // whether it is as it is wanted
 	Hello  = "hello"  // who the host is
+	// Confirm says that a change which was armed is a good one, unless it is undone by now, and asks for what became of
+	// it.
+	Confirm = "confirm"
 )
 
 // Bounds of what is read and answered.
@@ -61,6 +68,10 @@ type Request struct {
 	Parts []Part `json:"parts,omitempty"`
 	// Change is what is applied or asserted of a thing of another kind than files; nil: of a file.
 	Change *Change `json:"change,omitempty"`
+	// Guard arms what is applied; nil: it does not touch the way in.
+	Guard *Guard `json:"guard,omitempty"`
+	// Trial is the id of the guard whose change is confirmed.
+	Trial string `json:"trial,omitempty"`
 }
 
 // Part asks for things of one kind.
@@ -90,6 +101,7 @@ type Answer struct {
 	Unread []Unread          `json:"unread,omitempty"`
 	Same   bool              `json:"same,omitempty"`
 	Host   *Host             `json:"host,omitempty"`
+	Trial  *Outcome          `json:"trial,omitempty"`
 	More   bool              `json:"more,omitempty"`
 	Error  *Failure          `json:"error,omitempty"`
 }
@@ -104,6 +116,10 @@ type Unread struct {
 type Host struct {
 	Version int    `json:"version"`
 	Machine string `json:"machine,omitempty"` // its machine id, machine-id(5)
+	// Home is the home of whoever has logged in, without symbolic links; "" if there is none.
+	Home string `json:"home,omitempty"`
+	// Armed are the trials that are under way.
+	Armed []string `json:"armed,omitempty"`
 }
 
 // Entry is a file, a directory or a symbolic link.

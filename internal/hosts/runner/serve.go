@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/user"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -25,6 +28,7 @@ func Serve(in io.Reader, out io.Writer, root string) error {
 		return err
 	}
 	defer t.close()
+	t.recover()
 	var lock sync.Mutex
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -134,16 +138,23 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 			return err
 		}
 		return t.parts(r.Parts, part)
+	case Confirm:
+		s, err := openTrials()
+		if err != nil {
+			return err
+		}
+		last.Trial, err = s.confirm(r.Trial)
+		return err
 	case Apply, Assert:
 		switch {
-		case r.Change == nil && r.Verb == Apply:
-			return t.apply(r)
+		case r.Change != nil && kinds[r.Change.Kind] == nil:
+			return &Failure{Refused, fmt.Sprintf("there is no kind %q", r.Change.Kind)}
+		case r.Verb == Apply && r.Guard != nil:
+			return t.guarded(r)
+		case r.Verb == Apply:
+			return t.make(r)
 		case r.Change == nil:
 			return t.assert(r.Want, last)
-		case kinds[r.Change.Kind] == nil:
-			return &Failure{Refused, fmt.Sprintf("there is no kind %q", r.Change.Kind)}
-		case r.Verb == Apply:
-			return kinds[r.Change.Kind].apply(t, r.Change)
 		}
 		now, same, err := kinds[r.Change.Kind].assert(t, r.Change)
 		if now != nil {
@@ -152,6 +163,14 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 		return err
 	}
 	return &Failure{Refused, fmt.Sprintf("there is no verb %q", r.Verb)}
+}
+
+// make makes, changes or deletes a file or a thing.
+func (t *tree) make(r *Request) error {
+	if r.Change != nil {
+		return kinds[r.Change.Kind].apply(t, r.Change)
+	}
+	return t.apply(r)
 }
 
 // check tells of what there is of paths.
@@ -200,7 +219,7 @@ func (t *tree) assert(want *Entry, last *Answer) error {
 
 // host says who the host is.
 func (t *tree) host() *Host {
-	h := &Host{Version: Version}
+	h := &Host{Version: Version, Home: t.home(), Armed: t.armed()}
 	dir, last, err := t.parent("/etc/machine-id")
 	if err != nil {
 		return h
@@ -210,4 +229,20 @@ func (t *tree) host() *Host {
 		h.Machine = strings.TrimSpace(string(text))
 	}
 	return h
+}
+
+// home returns the home of whoever has logged in: with sudo(8) not that of root.
+func (t *tree) home() string {
+	home := os.Getenv("HOME")
+	if login := os.Getenv("SUDO_USER"); login != "" {
+		home = ""
+		if who, err := user.Lookup(login); err == nil {
+			home = who.HomeDir
+		}
+	}
+	real, err := filepath.EvalSymlinks(home)
+	if err != nil || !filepath.IsAbs(real) {
+		return ""
+	}
+	return real
 }

@@ -44,6 +44,7 @@ import (
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
+	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/modules/hostpackages"
 	"iasql/internal/modules/hostusers"
 )
@@ -54,6 +55,7 @@ func Hosts(h *hosts.Hosts) []*modules.Module {
 		host.Module(),
 		hostfacts.Module(h),
 		hostfiles.Module(h),
+		hostnetwork.Module(h),
 		hostpackages.Module(h),
 		hostusers.Module(h),
 	}

@@ -72,6 +72,11 @@ func describeHost() *modules.Table {
 				Doc: "What you know it by, such as {\"role\": \"web\"}."},
 			{Name: "locked_by", Type: modules.TypeText, Check: "locked_by <> ''",
 				Doc: "Who wants that nothing is changed on the host for now; it is still read. NULL: nobody."},
+			{Name: "undo_after", Type: modules.TypeInteger, Required: true, Default: "60",
+				Check: "undo_after BETWEEN 2 AND 3600",
+				Doc: "After how many seconds the host undoes a change that touches the way in, unless the engine " +
+					"has come " +
+					"in over a new connection."},
 		},
 		Checks: []string{"num_nonnulls(address, host_root) = 1"},
 	}
@@ -117,13 +122,13 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 	return func(ctx context.Context, name string) (hosts.Settings, error) {
 		s := hosts.Settings{Name: name}
 		err := db.QueryRow(ctx, `
-			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''), coalesce(h.host_root, ''), coalesce(h.locked_by, ''),
+			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''), coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after,
 				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune', p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
 				 FROM public.host_scope AS p WHERE p.account = h.name)
 			FROM public.host AS h
 			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
 			WHERE h.name = $1`, name,
-		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.Scopes)
+		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter, &s.Scopes)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
 				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}

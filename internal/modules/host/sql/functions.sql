@@ -78,8 +78,8 @@ DECLARE
     held bigint;
 BEGIN
     FOR k IN SELECT * FROM iasql_internal.host_kind AS h WHERE h.kind = OLD.kind AND h.column_name IS NOT NULL AND to_regclass('public.' || quote_ident(h.table_name)) IS NOT NULL LOOP
-        EXECUTE format('SELECT count(*) FROM public.%I AS f WHERE f.account = $1 AND f.%I ~ iasql_internal.host_pattern($2)
-            AND NOT EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = $1 AND s.kind = $3 AND f.%2$I ~ iasql_internal.host_pattern(s.pattern))',
+        EXECUTE format('SELECT count(*) FROM public.%I AS f WHERE f.account = $1 AND f.%I::text ~ iasql_internal.host_pattern($2)
+            AND NOT EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = $1 AND s.kind = $3 AND f.%2$I::text ~ iasql_internal.host_pattern(s.pattern))',
             k.table_name, k.column_name)
         INTO held USING OLD.account, OLD.pattern, OLD.kind;
         IF held > 0 THEN
