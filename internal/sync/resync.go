@@ -21,6 +21,9 @@ import (
 // resync is what a full cycle knows of listings, and what it adds.
 type resync struct {
 	known map[place]store.Listing
+	// settings are those that the listings began with: what is pushed between two of their pages may have newer ones,
+	// by which they have not been looked at.
+	settings store.Settings
 	// within says, of tables whose objects are listed within some records only, which.
 	within map[string]*parents
 	// due are the places that are listed by this cycle; nil: all are.
@@ -85,6 +88,7 @@ func (c *cycle) readKnown(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read when tables were listed: %w", err)
 	}
+	c.resync.settings = c.settings
 	c.resync.known = make(map[place]store.Listing, len(list))
 	for _, l := range list {
 		c.resync.known[place{l.Table, l.Scope}] = l
@@ -111,7 +115,7 @@ func (c *cycle) isDue(at place) bool {
 		return slices.Contains(c.Only, at.table)
 	}
 	l, known := c.resync.known[at]
-	return !known || !c.looksAsBefore(at) || due(&l, c.settings.Version, c.interval(at), c.Rest)
+	return !known || !c.looksAsBefore(at) || due(&l, c.resync.settings.Version, c.interval(at), c.Rest)
 }
 
 // readAlways is of how many objects of a place all are read.
@@ -139,11 +143,12 @@ func (c *cycle) inTurn(at place) bool {
 // staleness is how old the newest listing of a place may become: where events tell of
 // changes, older than elsewhere.
 func (c *cycle) staleness(at place) time.Duration {
-	limit := c.settings.MaxStaleness
-	if limit == 0 || !c.settings.Watched[at.scope.Region] || len(c.Registry.Table(at.table).EventMappings) == 0 {
+	settings := &c.resync.settings
+	limit := settings.MaxStaleness
+	if limit == 0 || !settings.Watched[at.scope.Region] || len(c.Registry.Table(at.table).EventMappings) == 0 {
 		return limit
 	}
-	return max(limit, c.settings.WatchedStaleness)
+	return max(limit, settings.WatchedStaleness)
 }
 
 // soonest is how long what was listed is left alone, unless somebody waits.
@@ -175,7 +180,7 @@ func (c *cycle) turns(t *modules.Table, scope modules.Scope, now time.Time) (due
 	at := place{t.Name, scope}
 	last, known := c.resync.known[at]
 	if c.resync.due == nil || len(c.Only) > 0 || len(c.hinted[at]) > 0 || !known || last.Objects <= readAlways ||
-		!last.Complete || last.Age < 0 || last.Rules != c.settings.Version {
+		!last.Complete || last.Age < 0 || last.Rules != c.resync.settings.Version {
 		return nil, nil
 	}
 	limit := c.staleness(at)
@@ -211,7 +216,7 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 		!unread.Whole(),
 		// What events have told is no reason to list more often.
 		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0,
-		Rules: c.lease.Rules, Within: c.resync.within[l.table.Name].digest()}
+		Rules: c.resync.settings.Version, Within: c.resync.within[l.table.Name].digest()}
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
 		news = c.resync.known[place{l.table.Name, l.scope}].Denied != ended.Denied
@@ -224,8 +229,8 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 // is denied is no error of every cycle.
 func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
 	said := c.resync.known[place{l.table.Name, l.scope}].Denied
-	c.resync.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun), Rules: c.lease.Rules,
-		Denied: err.Error(),
+	c.resync.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun),
+		Rules: c.resync.settings.Version, Denied: err.Error(),
 		Within: c.resync.within[l.table.Name].digest()})
 	return said != err.Error()
 }

@@ -73,7 +73,7 @@ func TestPacedObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &cycle{Reconciler: &Reconciler{Registry: registry}}
-	c.settings.MaxStaleness = limit
+	c.resync.settings.MaxStaleness = limit
 	c.resync.due = map[place]bool{at: true}
 	turns, rare := make([]int, objects), make([]int, objects)
 	now := time.Unix(1_700_000_000, 0)
