@@ -149,8 +149,9 @@ func duration(seconds float64) time.Duration { return time.Duration(seconds * fl
 // Listings implements [store.Store].
 func (d *Database) Listings(ctx context.Context, account string) ([]store.Listing, error) {
 	rows, err := d.Pool.Query(ctx, `
-		SELECT table_name, region, extract(epoch FROM clock_timestamp() - CASE WHEN expected > tried THEN 'epoch' ELSE tried END)::double precision, listed IS NOT NULL, objects,
-		       CASE WHEN changed IS NULL THEN -1 ELSE extract(epoch FROM greatest(clock_timestamp() - changed, '0')) END::double precision, rules, coalesce(denied, ''), partly, within
+		SELECT table_name, region, extract(epoch FROM clock_timestamp() - CASE WHEN expected IS NOT NULL THEN 'epoch' ELSE tried END)::double precision, listed IS NOT NULL, objects,
+		       CASE WHEN changed IS NULL THEN -1 ELSE extract(epoch FROM greatest(clock_timestamp() - changed, '0')) END::double precision, rules, coalesce(denied, ''), partly, within,
+		       coalesce(extract(epoch FROM expected)::text, '')
 		FROM iasql_internal.listing WHERE account = $1`, account)
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (d *Database) Listings(ctx context.Context, account string) ([]store.Listin
 		l := store.Listing{Scope: modules.Scope{Account: account}}
 		var age, quiet float64
 		err := row.Scan(&l.Table, &l.Scope.Region, &age, &l.Complete, &l.Objects, &quiet, &l.Rules, &l.Denied,
-			&l.Partly, &l.Within)
+			&l.Partly, &l.Within, &l.Expected)
 		l.Age, l.Quiet = duration(age), duration(quiet)
 		return l, err
 	})

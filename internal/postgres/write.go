@@ -449,8 +449,8 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []
 		}
 	}
 	n := len(listings)
-	tables, regions, rules, within, denied := make([]string, n), make([]string, n), make([]string, n),
-		make([]string, n), make([]*string, n)
+	tables, regions, rules, within, expected, denied := make([]string, n), make([]string, n), make([]string, n),
+		make([]string, n), make([]string, n), make([]*string, n)
 	ages, objects, news, complete, partly := make([]float64, n), make([]int64, n), make([]bool, n), make([]bool, n),
 		make([]bool, n)
 	for i := range listings {
@@ -458,6 +458,7 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []
 		tables[i], regions[i], rules[i], ages[i] = l.Table, l.Scope.Region, l.Rules, l.Age.Seconds()
 		objects[i], news[i], complete[i], partly[i], within[i] = int64(l.Objects), l.News, l.Complete,
 			l.Partly, l.Within
+		expected[i] = l.Expected
 		if l.Denied != "" {
 			denied[i] = &l.Denied
 		}
@@ -473,18 +474,19 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []
 				WHERE l.account = $1 AND l.table_name = g.name AND l.region = g.region`, lease.Account, left, nowhere)
 		}
 		batch.Queue(`
-			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly, within, cycle)
+			INSERT INTO iasql_internal.listing AS known (account, table_name, region, tried, listed, changed, objects, rules, denied, partly, within, cycle, expected)
 			SELECT $1, l.name, l.region, l.began, CASE WHEN l.complete THEN l.began END, CASE WHEN l.news THEN l.began END,
-			       CASE WHEN l.denied IS NULL OR l.partly THEN l.objects ELSE 0 END, l.rules, l.denied, l.partly, l.within, $12
-			FROM (SELECT name, region, clock_timestamp() - make_interval(secs => age) AS began, objects, news, rules, denied, complete, partly, within
-			      FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::boolean[], $10::boolean[], $11::text[])
-			           AS u (name, region, age, objects, news, rules, denied, complete, partly, within)) l
+			       CASE WHEN l.denied IS NULL OR l.partly THEN l.objects ELSE 0 END, l.rules, l.denied, l.partly, l.within, $12, l.expected
+			FROM (SELECT name, region, clock_timestamp() - make_interval(secs => age) AS began, objects, news, rules, denied, complete, partly, within, to_timestamp(nullif(expected, '')::double precision) AS expected
+			      FROM unnest($2::text[], $3::text[], $4::double precision[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::boolean[], $10::boolean[], $11::text[], $13::text[])
+			           AS u (name, region, age, objects, news, rules, denied, complete, partly, within, expected)) l
 			ORDER BY l.name, l.region
 			ON CONFLICT (account, table_name, region) DO UPDATE SET
 				tried = excluded.tried, listed = coalesce(excluded.listed, known.listed), changed = coalesce(excluded.changed, known.changed),
 				objects = CASE WHEN excluded.denied IS NULL OR excluded.partly THEN excluded.objects ELSE known.objects END,
-				rules = excluded.rules, denied = excluded.denied, partly = excluded.partly, within = excluded.within, cycle = excluded.cycle`,
-			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly, within, lease.Cycle)
+				rules = excluded.rules, denied = excluded.denied, partly = excluded.partly, within = excluded.within, cycle = excluded.cycle,
+				expected = nullif(known.expected, excluded.expected)`,
+			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly, within, lease.Cycle, expected)
 		batch.Queue(`
 			UPDATE public.iasql_tables t SET last_seen = s.seen
 			FROM (SELECT table_name, CASE WHEN bool_and(listed IS NOT NULL) THEN min(listed) END AS seen FROM iasql_internal.listing GROUP BY table_name) s

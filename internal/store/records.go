@@ -75,6 +75,9 @@ type Listing struct {
 	Partly bool
 	// Failed says why the last one failed otherwise. It is written, never read; all else that is known stays.
 	Failed string
+	// Expected says that there is something to be found that no listing has shown yet, "" if nothing is known of. Once
+	// it is written, that has been looked at: but only if nothing else has come up since it was read.
+	Expected string
 }
 
 // Match is what the database has for the identity of an object.

@@ -217,6 +217,7 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 		// What events have told is no reason to list more often.
 		Objects: l.seen.objects, News: l.seen.news && len(c.hinted[place{l.table.Name, l.scope}]) == 0,
 		Rules: c.resync.settings.Version, Within: c.resync.within[l.table.Name].digest()}
+	ended.Expected = c.resync.known[place{l.table.Name, l.scope}].Expected
 	if unread != nil {
 		ended.Denied, ended.Partly = unread.Error(), true
 		news = c.resync.known[place{l.table.Name, l.scope}].Denied != ended.Denied
@@ -228,11 +229,11 @@ func (c *cycle) listed(l *listing, begun time.Time, unread *modules.Unread) (new
 // denied notes that a listing was not permitted, and reports whether that is new: what
 // is denied is no error of every cycle.
 func (c *cycle) denied(l *listing, begun time.Time, err error) (news bool) {
-	said := c.resync.known[place{l.table.Name, l.scope}].Denied
+	known := c.resync.known[place{l.table.Name, l.scope}]
 	c.resync.end(store.Listing{Table: l.table.Name, Scope: l.scope, Age: time.Since(begun),
-		Rules: c.resync.settings.Version, Denied: err.Error(),
+		Rules: c.resync.settings.Version, Denied: err.Error(), Expected: known.Expected,
 		Within: c.resync.within[l.table.Name].digest()})
-	return said != err.Error()
+	return known.Denied != err.Error()
 }
 
 // spelledPlace is a place of an account, for people.

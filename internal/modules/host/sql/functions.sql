@@ -105,9 +105,12 @@ CREATE OR REPLACE FUNCTION iasql_internal.host_scope_looks() RETURNS trigger
     SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
-    UPDATE iasql_internal.listing AS l SET expected = clock_timestamp()
-    FROM iasql_internal.host_kind AS h
-    WHERE l.account = coalesce(NEW.account, OLD.account) AND l.table_name = h.table_name AND h.kind = coalesce(NEW.kind, OLD.kind);
+    INSERT INTO iasql_internal.listing AS l (account, table_name, region, tried, rules, expected)
+    SELECT coalesce(NEW.account, OLD.account), h.table_name, '', clock_timestamp(), '', clock_timestamp()
+    FROM iasql_internal.host_kind AS h JOIN public.iasql_tables AS t ON t."table" = h.table_name
+    WHERE h.kind = coalesce(NEW.kind, OLD.kind)
+    ORDER BY h.table_name
+    ON CONFLICT (account, table_name, region) DO UPDATE SET expected = excluded.expected;
     PERFORM iasql_internal.enqueue('sync', coalesce(NEW.account, OLD.account));
     RETURN NULL;
 END;
