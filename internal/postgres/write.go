@@ -486,7 +486,8 @@ func (d *Database) Listed(ctx context.Context, lease store.Lease, ended, gone []
 				objects = CASE WHEN excluded.denied IS NULL OR excluded.partly THEN excluded.objects ELSE known.objects END,
 				rules = excluded.rules, denied = excluded.denied, partly = excluded.partly, within = excluded.within, cycle = excluded.cycle,
 				expected = nullif(known.expected, excluded.expected)`,
-			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly, within, lease.Cycle, expected)
+			lease.Account, tables, regions, ages, objects, news, rules, denied, complete, partly, within, lease.Cycle,
+			expected)
 		batch.Queue(`
 			UPDATE public.iasql_tables t SET last_seen = s.seen
 			FROM (SELECT table_name, CASE WHEN bool_and(listed IS NOT NULL) THEN min(listed) END AS seen FROM iasql_internal.listing GROUP BY table_name) s
