@@ -46,6 +46,7 @@ var (
 		// records that he may insert, and a note of those that he has inserted with them
 		"composing", "parts_of", "number_parts", "note_parts",
 		"refuse_protected",                  // raises of a record that the caller is deleting
+		"refuse_standby",                    // raises on a standby, with where the primary was, to which its readers log in too
 		"takes_contents",                    // what the caller's transaction has set
 		"writer_is_engine",                  // yes or no
 		"engine_alive",                      // yes or no
