@@ -149,6 +149,13 @@ FOR ?= 10m
 chaos: deps ## Let everything go wrong for FOR (default 10m) and check that nothing is lost; LIKENESS=60: behind AWS's likeness, 60 times as fast
 	go test ./test/chaos -run TestChaos -count=1 -timeout 0 -v -args -for $(FOR) -likeness $(or $(LIKENESS),0)
 
+FILES ?= 25
+
+.PHONY: compare-ansible
+compare-ansible: deps test-engine ## Read 20 hosts with 500 files and 50 packages each, and have Ansible look at FILES files of each (default 25)
+	command -v ansible-playbook >/dev/null || apt-get install -y -qq --no-install-recommends ansible-core python3-apt
+	IASQL_TEST_ALL=1 go test ./test/hosts -run TestBesideAnsible -count=1 -timeout 0 -vet=off -v -args -ansible $(FILES)
+
 .PHONY: bench
 bench: deps ## Measure what docs/performance speaks of, and write it there
 	go run ./test/bench -n 1000,10000,100000,1000000 -out docs/performance

@@ -119,9 +119,8 @@ func (t *trial) prove(ctx context.Context) error {
 		// Seldom enough that no server takes it for an attack, and often enough within the time.
 		pause = min(2*pause, max(t.after/4, firstTry))
 	}
-	return t.failed(fmt.Sprintf("the host has not been reached since, although it undoes by itself after %s what is "+
-		"not "+
-		"confirmed", t.after), why)
+	return t.failed(fmt.Sprintf("the host has not been reached since, although after %s it undoes by itself what is "+
+		"not confirmed", t.after), why)
 }
 
 // enter comes in over a new connection, by all that the engine needs of a host: the address, the login, sudo if the

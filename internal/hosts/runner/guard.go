@@ -467,9 +467,8 @@ func (t *tree) recover() {
 			if err != nil {
 				continue // its timer lives
 			}
-			_ = s.undo(t, id, "its timer was ended, by a reboot or by somebody, before anybody had confirmed it "+
-				"over a "+
-				"new connection")
+			_ = s.undo(t, id, "its timer was ended, by a reboot or by somebody, before anybody had confirmed it over "+
+				"a new connection")
 			_ = lock.Close()
 		default:
 			if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > rememberedFor {
