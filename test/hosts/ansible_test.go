@@ -46,11 +46,17 @@ func fleet(t *testing.T) (all []*machine, packages []string) {
 	if t.Failed() {
 		t.FailNow()
 	}
+	status, err := os.ReadFile("/var/lib/dpkg/status")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range all {
 		m.must(fmt.Sprintf(`mkdir -p /etc/app /var/lib/dpkg
-			cp /proc/1/root/var/lib/dpkg/status /var/lib/dpkg/status
 			head -c 1000 /dev/zero | tr '\0' x > /etc/app/f1
 			for i in $(seq 2 %d); do cp /etc/app/f1 /etc/app/f$i; done`, fleetFiles))
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/root/var/lib/dpkg/status", m.holder.Process.Pid), status, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return all, packages
 }
