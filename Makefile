@@ -156,6 +156,12 @@ compare-ansible: deps test-engine ## Read 20 hosts with 500 files and 50 package
 	command -v ansible-playbook >/dev/null || apt-get install -y -qq --no-install-recommends ansible-core python3-apt
 	IASQL_TEST_ALL=1 go test ./test/hosts -run TestBesideAnsible -count=1 -timeout 0 -vet=off -v -args -ansible $(FILES)
 
+HOSTS ?= 1000
+
+.PHONY: many-hosts
+many-hosts: deps test-engine ## Read HOSTS hosts (default 1000), which are directories, with 500 files each
+	go test ./test/hosts -run TestManyHosts -count=1 -timeout 0 -vet=off -v -args -hosts $(HOSTS)
+
 .PHONY: bench
 bench: deps ## Measure what docs/performance speaks of, and write it there
 	go run ./test/bench -n 1000,10000,100000,1000000 -out docs/performance

@@ -72,8 +72,8 @@ type world struct {
 	root string
 }
 
-// start starts an engine that may use the directory.
-func start(t *testing.T) *world {
+// start starts an engine that may use the directory, and others.
+func start(t *testing.T, others ...string) *world {
 	t.Helper()
 	w := &world{&harness.World{T: t, AdminURL: testdb.New(t)}, t.TempDir()}
 	w.UserURL = w.Login("user", "iasql_user")
@@ -87,7 +87,7 @@ func start(t *testing.T) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: []string{w.root, "/"},
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: append(others, w.root, "/"),
 				Runner: func(string) ([]byte, error) { return built() }})
 			return registry(machines)
 		},

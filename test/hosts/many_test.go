@@ -1,0 +1,72 @@
+package hosts
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// manyHosts is how many hosts are measured.
+var manyHosts = flag.Int("hosts", 0, "measure so many hosts with 500 files each")
+
+// TestManyHosts measures what it takes to read many hosts, and the memory of the process, in which the engine is and
+// whatever runs on the hosts: they are directories of this machine.
+func TestManyHosts(t *testing.T) {
+	if *manyHosts == 0 {
+		t.Skip("measures for minutes: make many-hosts runs it")
+	}
+	base := t.TempDir()
+	one := filepath.Join(base, "one")
+	if err := os.WriteFile(one, []byte(strings.Repeat("x", 1000)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	roots := make([]string, *manyHosts)
+	for i := range roots {
+		roots[i] = filepath.Join(base, fmt.Sprint("h", i+1))
+		if err := os.MkdirAll(roots[i]+"/etc/app", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for n := range fleetFiles {
+			if err := os.Link(one, fmt.Sprintf("%s/etc/app/f%d", roots[i], n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w := start(t, roots...)
+	t.Logf("before: %s", memory(t))
+	begun := time.Now()
+	w.PSQL(fmt.Sprintf(`INSERT INTO host (name, host_root) SELECT 'h' || i, '%s/h' || i FROM generate_series(1, %d) i`, base, len(roots)),
+		`INSERT INTO host_scope (account, pattern) SELECT name, '/etc/app/*' FROM host`)
+	w.Eventually(30*time.Minute, "all files to be imported", func() bool {
+		return w.PSQL(`SELECT count(*) FROM host_file`) == fmt.Sprint(len(roots)*fleetFiles)
+	})
+	w.sync()
+	t.Logf("the import of %d hosts with %d files each: %s; %s", len(roots), fleetFiles, time.Since(begun).Round(time.Second), memory(t))
+	writes := w.PSQL(`SELECT count(*) FROM iasql_audit_log`)
+	took := median(t, "a quiet read of all of it", 3, func(int) { w.sync() })
+	t.Log(memory(t))
+	w.row(writes, `SELECT count(*) FROM iasql_audit_log`)
+	if took > time.Minute {
+		t.Errorf("a quiet read takes %s", took)
+	}
+}
+
+// memory is what the process has resident, now and at most.
+func memory(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
+			found = append(found, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	return strings.Join(found, ", ")
+}
