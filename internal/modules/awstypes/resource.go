@@ -22,6 +22,11 @@ type resource struct {
 	clients *aws.Clients
 	t       *cfn.Type
 	learn   func(ctx context.Context, typeName string, columns []string) error
+
+	lock gosync.Mutex
+	// fixed are the columns that turned out to be fixed at creation. The engine has another description of the table
+	// from its next cycle on, by which a change of them replaces the object.
+	fixed map[string]bool
 }
 
 // Table implements [modules.Resource].
@@ -275,6 +280,9 @@ func (r *resource) Ended(ctx context.Context, scope modules.Scope, request strin
 // Update implements [modules.Updater].
 func (r *resource) Update(ctx context.Context, m modules.Mutation) error {
 	have, want, columns := m.Have, m.Want, m.Columns
+	if err := r.renewed(columns); err != nil {
+		return err
+	}
 	client, err := r.permitted(ctx, &m)
 	if err != nil {
 		return err
@@ -314,10 +322,32 @@ func (r *resource) learnt(ctx context.Context, columns []string, failure error) 
 		if err := r.learn(ctx, r.t.Name, columns); err != nil {
 			return err
 		}
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		if r.fixed == nil {
+			r.fixed = map[string]bool{}
+		}
+		for _, column := range columns {
+			r.fixed[column] = true
+		}
 	}
 	return &modules.Error{Class: modules.Invalid, Code: "NotUpdatable", Err: failure,
 		Message: fmt.Sprintf("AWS cannot change %s in place, which its schema does not say: iasql_retry('%s', id) "+
 			"replaces the object, and so does every later change", strings.Join(columns, ", "), r.t.Table.Name)}
+}
+
+// renewed leaves a change of a column that has turned out to be fixed to the next cycle, which knows that: whoever asks
+// for the replacement while the cycle that has found it out still runs must not have to ask twice.
+func (r *resource) renewed(columns []string) error {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for _, column := range columns {
+		if r.fixed[column] {
+			return &modules.Error{Class: modules.Transient, Code: "Renewed",
+				Message: fmt.Sprintf("AWS cannot change %s in place: the next cycle replaces the object", column)}
+		}
+	}
+	return nil
 }
 
 // update changes columns by one call.
