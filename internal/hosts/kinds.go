@@ -144,7 +144,7 @@ func (r *Reader[T]) collector(host string, scopes []Scope, asked func(*T) bool) 
 // List implements [modules.Resource]. What tables of one host are listed at once is asked by one request.
 func (r *Reader[T]) List(ctx context.Context, q modules.ListRequest, page func([]modules.Observation) error) error {
 	host := q.Scope.Account
-	settings, err := r.Hosts.settings(ctx, host, false)
+	settings, err := r.Hosts.settings(ctx, host, true) // anew, as those of files are
 	if err != nil {
 		return err
 	}

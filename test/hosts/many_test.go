@@ -20,17 +20,17 @@ func TestManyHosts(t *testing.T) {
 		t.Skip("measures for minutes: make many-hosts runs it")
 	}
 	base := t.TempDir()
-	one := filepath.Join(base, "one")
-	if err := os.WriteFile(one, []byte(strings.Repeat("x", 1000)), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	roots := make([]string, *manyHosts)
 	for i := range roots {
 		roots[i] = filepath.Join(base, fmt.Sprint("h", i+1))
 		if err := os.MkdirAll(roots[i]+"/etc/app", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for n := range fleetFiles {
+		one := roots[i] + "/etc/app/f0"
+		if err := os.WriteFile(one, []byte(strings.Repeat("x", 1000)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; n < fleetFiles; n++ {
 			if err := os.Link(one, fmt.Sprintf("%s/etc/app/f%d", roots[i], n)); err != nil {
 				t.Fatal(err)
 			}
