@@ -62,7 +62,8 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 
 // ListFiles returns all that the host's scopes name, and those scopes.
 func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []Scope, error) {
-	// Anew: the cycle knows by now whether scopes have changed, and a listing by earlier ones would pass for one by these.
+	// Anew: the cycle knows by now whether scopes have changed, and a listing by earlier ones would pass for one by
+	// these.
 	settings, err := h.settings(ctx, name, true)
 	if err != nil {
 		return nil, nil, err
