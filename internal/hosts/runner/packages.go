@@ -51,9 +51,15 @@ const (
 	mostAsked  = 500              // packages of one question about candidates
 )
 
+// What names and versions of packages match.
+const (
+	PackageName    = `^[a-z0-9][a-z0-9+.-]{0,200}(:[a-z0-9-]{1,30})?$`
+	PackageVersion = `^[0-9A-Za-z][A-Za-z0-9.+~:-]{0,200}$`
+)
+
 var (
-	packageName    = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{0,200}(:[a-z0-9-]{1,30})?$`)
-	packageVersion = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9.+~:-]{0,200}$`)
+	packageName    = regexp.MustCompile(PackageName)
+	packageVersion = regexp.MustCompile(PackageVersion)
 )
 
 func packageDifference(now, said *Package) string {

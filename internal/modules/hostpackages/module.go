@@ -52,13 +52,13 @@ var table = &modules.Table{
 	Columns: []modules.Column{
 		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-			Check: `name ~ '^[a-z0-9][a-z0-9+.-]{0,200}(:[a-z0-9-]{1,30})?$'`,
+			Check: "name ~ '" + runner.PackageName + "'",
 			Doc: "Its name, such as nginx. One of another architecture than the host's has that behind a colon: " +
 				"libc6:i386."},
 		{Name: columnArchitecture, Type: modules.TypeText, Computed: true,
 			Doc: "Its architecture, such as amd64, or all."},
 		{Name: columnVersion, Type: modules.TypeText, OptionalComputed: true,
-			Check: `version ~ '^[0-9A-Za-z][A-Za-z0-9.+~:-]{0,200}$'`,
+			Check: "version ~ '" + runner.PackageVersion + "'",
 			Doc: "Its version. NULL: what apt chooses. To bring it up to date: UPDATE host_package SET version = " +
 				"latest. An older one is installed too."},
 		{Name: columnLatest, Type: modules.TypeText, Computed: true,

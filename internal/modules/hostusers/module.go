@@ -45,9 +45,6 @@ const (
 	columnUser, columnKey, columnComment, columnOption = "user_name", "key", "comment", "options"
 )
 
-// accountName is what useradd(8) takes.
-const accountName = `^[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?$`
-
 var userTable = &modules.Table{
 	Name: "host_user",
 	Doc: "The users that a row of host_scope names. Passwords are neither read nor set: users get in by keys, in " +
@@ -60,7 +57,7 @@ var userTable = &modules.Table{
 	Columns: []modules.Column{
 		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-			Check: "name ~ '" + accountName + "'", Doc: "What the user logs in as."},
+			Check: "name ~ '" + runner.AccountName + "'", Doc: "What the user logs in as."},
 		{Name: columnUID, Type: modules.TypeBigint, OptionalComputed: true, Check: "uid BETWEEN 0 AND 4294967294",
 			Doc: "The user's number. NULL: the next that is free. To change it gives the files in the home to the " +
 				"new number, and no others."},
@@ -93,7 +90,7 @@ var groupTable = &modules.Table{
 	Columns: []modules.Column{
 		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-			Check: "name ~ '" + accountName + "'", Doc: "Its name."},
+			Check: "name ~ '" + runner.AccountName + "'", Doc: "Its name."},
 		{Name: columnGID, Type: modules.TypeBigint, OptionalComputed: true, Check: "gid BETWEEN 0 AND 4294967294",
 			Doc: "Its number. NULL: the next that is free. Files keep the old number when it changes."},
 		{Name: columnMembers, Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
@@ -116,7 +113,7 @@ var keyTable = &modules.Table{
 	Columns: []modules.Column{
 		hosts.AccountColumn(),
 		{Name: columnUser, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-			Check: "user_name ~ '" + accountName + "'", Doc: "The user that it lets in."},
+			Check: "user_name ~ '" + runner.AccountName + "'", Doc: "The user that it lets in."},
 		{Name: columnKey, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `key ~ '^[a-z0-9@.-]{1,60} [A-Za-z0-9+/]{20,}={0,3}$' AND octet_length(key) <= 2400`,
 			Doc:   "The public key, as a file such as id_ed25519.pub has it, without the comment: ssh-ed25519 AAAA…"},
