@@ -163,6 +163,7 @@ type intents struct {
 	asked    int
 	byRecord map[RecordRef][]*Intent
 	byObject map[objectRef][]*Intent
+	planned  map[string]bool // the names of what is to be created
 }
 
 // fewQuestions is how many questions cost less than an index.
@@ -236,15 +237,49 @@ func (log *intents) find(record RecordRef, object objectRef) (ofRecord, ofObject
 	return ofRecord, ofObject
 }
 
+// Expect notes the names of what a plan is about to create, and of what waits to be created: until that has
+// been done, what names it may be told that there is no such thing.
+func (log *intents) Expect(plan Plan) {
+	log.lock.Lock()
+	defer log.lock.Unlock()
+	if log.planned == nil {
+		log.planned = map[string]bool{}
+	}
+	expect := func(s *Subject) {
+		if s.Record == nil {
+			return
+		}
+		for i := range s.Table.Columns {
+			c := &s.Table.Columns[i]
+			if v := s.Record.Row[c.Name]; c.Type == modules.TypeText && c.Identity && !c.Computed && !v.IsNull() {
+				log.planned[v.String()] = true
+			}
+		}
+	}
+	for _, op := range plan.Ops {
+		if op.Kind == OpCreate {
+			expect(op.Subject)
+		}
+	}
+	for _, w := range plan.Waiting {
+		if w.Subject.Object == nil {
+			expect(w.Subject)
+		}
+	}
+}
+
 // names reports whether one of the calls was a creation of something by which a text may
-// have its name: the text has the cloud's name for it in it, or a value that was asked for.
-// Of a creation that has not been answered nobody knows the name.
+// have its name, or such a creation is to come: the text has the cloud's name for it in it, or a value that was
+// asked for. Of a creation that has not been answered nobody knows the name that the cloud gives.
 func (log *intents) names(text string) bool {
 	if log == nil {
 		return false
 	}
 	log.lock.Lock()
 	defer log.lock.Unlock()
+	if log.planned[text] {
+		return true
+	}
 	log.index()
 	for _, list := range log.byRecord {
 		for _, i := range list {

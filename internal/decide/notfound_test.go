@@ -30,6 +30,42 @@ func TestNotFoundEnds(t *testing.T) {
 	}
 }
 
+// What is created in the same plan, or waits to be, may be what a call was told is not there.
+func TestNamesWhatIsToCome(t *testing.T) {
+	t.Parallel()
+	key := modules.Table{Name: "key", Columns: []modules.Column{
+		{Name: "name", Type: modules.TypeText, Identity: true}, {Name: "material", Type: modules.TypeText}}}
+	machine := modules.Table{Name: "machine", Columns: []modules.Column{
+		{Name: "machine_id", Type: modules.TypeText, Computed: true, Identity: true},
+		{Name: "key_name", Type: modules.TypeText}}}
+	subject := func(table *modules.Table, row modules.Row) *Subject {
+		return &Subject{Table: table, RecordID: 1, Record: &Record{ID: 1, Row: row}}
+	}
+	named := subject(&key, modules.Row{"name": modules.Text("operators"), "material": modules.Text("ssh-ed25519")})
+	missing := func(name string) error {
+		return &modules.Error{Class: modules.NotFound, Message: "The keypair '" + name + "' does not exist"}
+	}
+	for name, c := range map[string]struct {
+		plan     Plan
+		asked    string
+		mistyped bool
+	}{
+		"nothing of the name": {Plan{}, "operators", true},
+		"created beside it":   {Plan{Ops: []*Op{{Kind: OpCreate, Subject: named}}}, "operators", false},
+		"waits":               {Plan{Waiting: []Waiting{{Subject: named}}}, "operators", false},
+		"changed beside it":   {Plan{Ops: []*Op{{Kind: OpUpdate, Subject: named}}}, "operators", true},
+		"not by its name":     {Plan{Ops: []*Op{{Kind: OpCreate, Subject: named}}}, "ssh-ed25519", true},
+	} {
+		s := subject(&machine, modules.Row{"key_name": modules.Text(c.asked)})
+		recent := NewIntents(nil)
+		c.plan.Ops = append(c.plan.Ops, &Op{Kind: OpCreate, Subject: s}) // its own name for it does not count
+		recent.Expect(c.plan)
+		if got := s.Misnames(missing(c.asked), recent); got != c.mistyped {
+			t.Errorf("%s: mistyped: %t", name, got)
+		}
+	}
+}
+
 // What a record names by a text, and the cloud does not know, is the user's mistake at once,
 // unless something of that name was made here a moment ago. What it names by another record
 // is waited for.

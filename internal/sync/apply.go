@@ -27,6 +27,7 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 	if err := c.readCreations(ctx, ops); err != nil {
 		return false, err
 	}
+	c.recent.Expect(plan)
 	made := c.count(StepApply, len(plan.Ops))
 	defer made.end()
 	if c.Serial {

@@ -2,10 +2,12 @@ package edges
 
 import (
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -49,5 +51,26 @@ func TestRolesGone(t *testing.T) {
 	}
 	if got := w.PSQL(`SELECT string_agg(message, ' ') FROM iasql_problems`); got != "" {
 		t.Errorf("problems: %s", got)
+	}
+}
+
+// What is named by a text is not missing for good while it is being made: both come up in one transaction, however
+// slow the cloud is with the one that is named.
+func TestNamedBesideItsCreation(t *testing.T) {
+	t.Parallel()
+	w, proxy := harness.StartBehindProxy(t, []string{"us-east-1"}, "aws_ec2")
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action == "ImportKeyPair" {
+			return faultproxy.Fault{Before: func() { time.Sleep(1500 * time.Millisecond) }}
+		}
+		return faultproxy.Fault{}
+	})
+	w.PSQL(`WITH pair AS (INSERT INTO key_pair (name, public_key) VALUES ('operators',
+		'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPcXVGCQmBKFHkGfbkPlmdPXo0rTAd6hhsbYuMLF+uI8 someone'))
+		INSERT INTO instance (ami, instance_type, key_pair_name)
+		VALUES ('resolve:ssm:/aws/service/ami-amazon-linux-latest/amzn2-ami-hvm-x86_64-gp2', 'm5.large', 'operators')`)
+	w.Settled()
+	if n := proxy.Count("RunInstances"); n < 2 {
+		t.Errorf("the instance was tried %d times: the test has not shown what it is about", n)
 	}
 }
