@@ -81,10 +81,10 @@ func startTracing(ctx context.Context, log *slog.Logger) (tracer trace.Tracer, s
 // engineOptions has the engine tell m and tracer, which may be nil, what it does.
 func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m *metrics.Metrics,
 	tracer trace.Tracer) engine.Options {
-	var calls func(aws.Attempt)
+	var calls func(modules.Attempt)
 	var cycles func(engine.Observation)
 	if m != nil {
-		calls = func(a aws.Attempt) {
+		calls = func(a modules.Attempt) {
 			class := ""
 			if a.Err != nil {
 				class = a.Err.Class.String()

@@ -45,9 +45,9 @@ type Options struct {
 	Endpoint string
 	// Logger is told of throttling; nil is silent.
 	Logger *slog.Logger
-	// Observe is told of every attempt of a call, as [WithObserver] has it; nil is
+	// Observe is told of every attempt of a call, as [modules.WithTrace] has it; nil is
 	// not. It is called by many at once.
-	Observe func(Attempt)
+	Observe func(modules.Attempt)
 	// Tracer is told of every call, with its attempts; nil is not.
 	Tracer trace.Tracer
 	// Concurrency bounds the calls under way at the same time per account; 0

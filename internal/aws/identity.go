@@ -89,11 +89,6 @@ func (c *Clients) Identify(ctx context.Context, scope modules.Scope, fresh bool)
 	return modules.Identity{Said: said, Vouched: true}, nil
 }
 
-// Observed implements [modules.World].
-func (c *Clients) Observed(ctx context.Context, answered func()) context.Context {
-	return WithObserver(ctx, func(Attempt) { answered() })
-}
-
 // whose asks STS whose credentials are.
 func (c *Clients) whose(ctx context.Context, a *account, cfg awssdk.Config,
 	credentials awssdk.Credentials) (string, error) {

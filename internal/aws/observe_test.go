@@ -31,8 +31,8 @@ func TestObserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lock sync.Mutex
-	var seen []Attempt
-	ctx := WithObserver(t.Context(), func(a Attempt) {
+	var seen []modules.Attempt
+	ctx := modules.WithTrace(t.Context(), func(a modules.Attempt) {
 		lock.Lock()
 		defer lock.Unlock()
 		seen = append(seen, a)

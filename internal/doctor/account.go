@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"iasql/internal/aws"
 	"iasql/internal/modules"
 )
 
@@ -98,7 +97,7 @@ func (d *doctor) callerIdentity(ctx context.Context) (*sts.GetCallerIdentityOutp
 	}
 	var lock sync.Mutex
 	var skew *time.Duration
-	who, err := client.GetCallerIdentity(aws.WithObserver(ctx, func(a aws.Attempt) {
+	who, err := client.GetCallerIdentity(modules.WithTrace(ctx, func(a modules.Attempt) {
 		lock.Lock()
 		defer lock.Unlock()
 		if a.Dated {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	"iasql/internal/aws"
 	"iasql/internal/aws/permissions"
 	"iasql/internal/modules"
 )
@@ -27,7 +26,7 @@ func newMeter() *meter {
 }
 
 // observe is told of every attempt of a call.
-func (m *meter) observe(a aws.Attempt) {
+func (m *meter) observe(a modules.Attempt) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	c := call{permissions.PackageOf(a.Service), a.Action, a.Region}

@@ -99,7 +99,7 @@ func (d *doctor) read(ctx context.Context, r *read) {
 	var lock sync.Mutex
 	seen := map[string]bool{}
 	began := time.Now()
-	r.err = r.resource.List(aws.WithObserver(ctx, r.listing.observe), modules.ListRequest{Scope: r.scope},
+	r.err = r.resource.List(modules.WithTrace(ctx, r.listing.observe), modules.ListRequest{Scope: r.scope},
 		func(page []modules.Observation) error {
 			lock.Lock()
 			defer lock.Unlock()
@@ -124,7 +124,7 @@ func (d *doctor) read(ctx context.Context, r *read) {
 		r.unread, r.err = len(unread.Objects), nil
 	}
 	if r.err == nil && len(sample) > 0 {
-		d.readAgain(aws.WithObserver(ctx, r.again.observe), r, sample)
+		d.readAgain(modules.WithTrace(ctx, r.again.observe), r, sample)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"iasql/internal/modules"
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
 	"iasql/internal/store"
@@ -106,12 +107,12 @@ func (e *Engine) watched(ctx context.Context, lease *postgres.Lease, cycle *sync
 		}
 	}()
 	cycle.Progress = m.step
-	answered := m.step
+	answered := func(modules.Attempt) { m.step() }
 	if progress != nil {
 		cycle.Tell = progress.tell
-		answered = func() { m.step(); progress.calls.Add(1) }
+		answered = func(modules.Attempt) { m.step(); progress.calls.Add(1) }
 	}
-	report, err := cycle.Cycle(e.worlds.Observed(ctx, answered), lease.Lease, kind)
+	report, err := cycle.Cycle(modules.WithTrace(ctx, answered), lease.Lease, kind)
 	if err != nil && errors.Is(context.Cause(ctx), errStill) {
 		err = errStill
 	}

@@ -388,7 +388,7 @@ func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, e
 	if err != nil {
 		return err
 	}
-	answered := observer(ctx)
+	answered := traced(ctx)
 	err = s.do(ctx, request, func(a runner.Answer) error {
 		answered()
 		return each(a)
@@ -458,19 +458,8 @@ func clean(text string) string {
 	return b.String()
 }
 
-type observerKey struct{}
-
-// Observed implements [modules.World].
-func (h *Hosts) Observed(ctx context.Context, answered func()) context.Context {
-	return context.WithValue(ctx, observerKey{}, answered)
-}
-
-func observer(ctx context.Context) func() {
-	if answered, ok := ctx.Value(observerKey{}).(func()); ok {
-		return answered
-	}
-	return func() {}
-}
+// traced returns what tells whoever traces calls that something has come from a host.
+func traced(ctx context.Context) func() { return func() { modules.Traced(ctx, modules.Attempt{}) } }
 
 // allowed reports whether a directory of this machine may be a host.
 func allowed(root string, roots []string) bool { return slices.Contains(roots, filepath.Clean(root)) }

@@ -334,7 +334,7 @@ func (t *taker) take(a runner.Answer) {
 func (h *Hosts) list(ctx context.Context, name, kind string, ask func(*runner.Request),
 	each func(runner.Answer) error) error {
 	k := h.host(name)
-	own := &taker{answered: observer(ctx), each: each}
+	own := &taker{answered: traced(ctx), each: each}
 	k.lock.Lock()
 	l := k.joining
 	if l == nil || l.takers[kind] != nil {

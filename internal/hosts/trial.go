@@ -91,7 +91,7 @@ type trial struct {
 
 // prove comes in anew until the host says what became of the change.
 func (t *trial) prove(ctx context.Context) error {
-	answered := observer(ctx)
+	answered := traced(ctx)
 	var why error
 	pause := firstTry
 	for time.Since(t.begun) < 2*t.after+afterwards {

@@ -3,6 +3,7 @@ package modules
 import "context"
 
 // World is a kind of thing that can be kept equal to tables: the cloud of a provider. The core knows it by this alone.
+// It tells of the attempts of its calls by [Traced].
 type World interface {
 	// Identify asks an account who it is (R27), and returns that as the world spells it: the same text for the same
 	// account for ever, and another for any other. It must be asked with the very credentials that the calls of a cycle
@@ -11,21 +12,10 @@ type World interface {
 	// An error of class [Denied] says that it may not be used at all: the credentials are refused, or are of an account
 	// that the tables do not allow. Any other leaves open who it is.
 	Identify(ctx context.Context, scope Scope, fresh bool) (Identity, error)
-	// Observed returns a context below which answered is called whenever an attempt of a call has ended, however it did
-	// (R31). It is called by many at once.
-	Observed(ctx context.Context, answered func()) context.Context
 }
 
 // Worlds are the worlds there are, by their provider. Of one that is missing nobody asks who its accounts are.
 type Worlds map[string]World
-
-// Observed has answered called of the calls of all worlds, as [World.Observed] does.
-func (w Worlds) Observed(ctx context.Context, answered func()) context.Context {
-	for _, world := range w {
-		ctx = world.Observed(ctx, answered)
-	}
-	return ctx
-}
 
 // Identity is what an account answers that is asked who it is.
 type Identity struct {

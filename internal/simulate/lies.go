@@ -98,9 +98,6 @@ func (simulated) Identify(ctx context.Context, _ modules.Scope, fresh bool) (mod
 	return modules.Identity{Said: self, Vouched: true}, nil
 }
 
-// Observed implements [modules.World].
-func (simulated) Observed(ctx context.Context, _ func()) context.Context { return ctx }
-
 // census counts the records of each table and scope.
 func (w *world) census() map[decide.GonePlace]int {
 	there := map[decide.GonePlace]int{}
