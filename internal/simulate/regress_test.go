@@ -154,6 +154,13 @@ func TestRegressions(t *testing.T) {
 				{Do: Cycle, Seed: 3071553191408455407},
 				{Do: Edit, Slot: 1, B: 21, C: 31, D: 61},
 			}},
+		"a batch that cannot be undone, for a record that has followed what it moved": {Seed: 197566, Slow: true,
+			MaxDeletes: 100, Ratio: 1, Rows: 1, Events: true, Actions: []Action{
+				{Do: Cycle, Seed: 5743503888746123293},
+				{Do: BatchBegin, Slot: 1},
+				{Do: Edit, Slot: 1, A: 44, B: 36, C: 44, D: 25},
+				{Do: Cycle, Seed: 14667901204304765584, Inject: []Action{{Do: Insert, At: 23, A: 1, B: 55, C: 14, D: 58}}},
+			}},
 		"a name asked for again while its object is being deleted": {Seed: 698642, Constrained: false, Slow: true,
 			MaxDeletes: 1, Ratio: 1, Rows: 3, Actions: []Action{
 				{Do: Cycle, Seed: 12116934291481795724},

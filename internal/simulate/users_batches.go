@@ -177,8 +177,13 @@ func (w *world) endBatch(b *batchRow, round int) {
 		w.trace("%s in the end", b)
 	}
 	if b.phase == "open" {
-		w.trace("%s rolled back in the end: %v", b, w.db.rollbackBatch(b))
-		return
+		undone := w.db.rollbackBatch(b)
+		w.trace("%s rolled back in the end: %v", b, undone)
+		if undone || round < 3 {
+			return
+		}
+		// Others have made something of what it holds, and leave it: whoever has the batch commits it.
+		w.beginCommit(b)
 	}
 	for b.phase == "committing" {
 		if w.carryOutFor(b, quiet) || b.id%3 == 0 || w.db.referredFrom(b.id) { // or keep
