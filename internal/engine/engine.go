@@ -99,8 +99,9 @@ type Engine struct {
 	requests    requests
 	types       modules.Source
 	learning    gosync.Mutex
-	learnt      int64      // what is known of the database's resource types
-	looking     gosync.Map // accounts that are about to be looked at again (see lookForLock)
+	learnt      int64         // what is known of the database's resource types
+	looking     gosync.Map    // accounts that are about to be looked at again (see lookForLock)
+	waited      chan struct{} // bounds the cycles that requests wait for
 }
 
 // Queues of the job queue. Requests have their own, so that somebody who waits
@@ -110,6 +111,9 @@ const (
 	queueRequests = "iasql_requests"
 	queueCalls    = "iasql_calls" // of functions of modules, which may take long
 )
+
+// maxRequests bounds the requests at once, and the cycles that they wait for, all together.
+const maxRequests = 8
 
 // fetchCooldown is the least time between two looks into a queue: an edit should
 // be in the cloud in well under a second.
@@ -133,7 +137,7 @@ func Connections(accounts int) int {
 // should have (see [platform.CheckLogin]).
 func Start(ctx context.Context, options Options) (*Engine, error) {
 	e := &Engine{options: options, id: "engine-" + uuid.NewString()[:8], log: options.Log,
-		rescheduled: make(chan struct{}, 1)}
+		rescheduled: make(chan struct{}, 1), waited: make(chan struct{}, maxRequests)}
 	if e.log == nil {
 		e.log = slog.Default()
 	}
@@ -190,7 +194,7 @@ func (e *Engine) start(ctx context.Context, accounts int) error {
 	river.AddWorker(workers, river.WorkFunc(e.workCommit))
 	queues := map[string]river.QueueConfig{
 		queueCycles:   {MaxWorkers: accounts},
-		queueRequests: {MaxWorkers: 8},
+		queueRequests: {MaxWorkers: maxRequests},
 		queueCalls:    {MaxWorkers: 32},
 	}
 	heard := map[string]bool{}

@@ -1,13 +1,11 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,8 +14,6 @@ import (
 	"iasql/internal/modules"
 	"iasql/internal/platform"
 	"iasql/internal/postgres"
-	"iasql/internal/store"
-	"iasql/internal/sync"
 )
 
 type requestArgs struct {
@@ -319,144 +315,4 @@ func (e *Engine) uninstall(ctx context.Context, raw json.RawMessage) (any, error
 	}
 	dropped, err := platform.Uninstall(ctx, e.pool, e.registry, append(ours, types...))
 	return append(all, dropped...), err
-}
-
-type syncNowArgs struct {
-	Tables []string `json:"tables"`
-}
-
-// syncNow runs a full cycle of every account, of those tables or of all.
-func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) {
-	var args syncNowArgs
-	if err := json.Unmarshal(raw, &args); err != nil {
-		return nil, err
-	}
-	warnings, err := e.syncAll(ctx, postgres.CycleOptions{Only: args.Tables}, func(table string) bool {
-		return len(args.Tables) == 0 || slices.Contains(args.Tables, table)
-	})
-	return map[string]any{"warnings": warnings}, err
-}
-
-// syncAll runs a full cycle of every account, as the options say, and returns what it could not
-// read of the tables that are asked about, or give a record: everything else has been read. It
-// fails if a cycle could not run, or of an account nothing could be read that is asked about. A service
-// that need not be there is no failure, nor are regions that may not be read: the view iasql_listings
-// shows them.
-func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions,
-	asked func(table string) bool) (warnings []problem, err error) {
-	options.Waited = true
-	accounts, err := e.accounts(ctx)
-	if err != nil {
-		return nil, err
-	}
-	tables, err := e.askedTables(ctx, options, asked)
-	if err != nil {
-		return nil, err
-	}
-	var held error
-	for _, account := range accounts {
-		report, err := e.runCycle(ctx, account, store.Full, options, nil)
-		if err != nil {
-			return nil, fmt.Errorf("cycle of account %s: %w", account, err)
-		}
-		if report.Held { // the others are looked at all the same
-			held = cmp.Or(held, heldError(account, report.Stopped))
-			continue
-		}
-		failed := map[string]bool{} // tables
-		var first error
-		note := func(table string, err error, whole bool) {
-			if err == nil {
-				return
-			}
-			if whole {
-				failed[table] = true
-				if first == nil {
-					first = err
-				}
-			}
-			warnings = append(warnings, describe(err))
-		}
-		for _, p := range report.Errors {
-			if asked(p.Record.Table) {
-				whole, err := e.unread(p)
-				note(p.Record.Table, err, whole)
-			}
-		}
-		denied, err := e.deniedEverywhere(ctx, account, asked)
-		if err != nil {
-			return nil, err
-		}
-		for table, err := range denied {
-			note(table, err, true)
-		}
-		if len(failed) > 0 && len(failed) >= len(tables) {
-			return nil, first
-		}
-	}
-	return warnings, held
-}
-
-// askedTables returns the installed tables that are asked about.
-func (e *Engine) askedTables(ctx context.Context, options postgres.CycleOptions,
-	asked func(table string) bool) ([]string, error) {
-	rows, err := e.pool.Query(ctx, `SELECT name FROM iasql_internal.managed_table WHERE NOT settings`)
-	if err != nil {
-		return nil, fmt.Errorf("read which tables there are: %w", err)
-	}
-	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return slices.DeleteFunc(tables, func(table string) bool {
-		return !asked(table) || len(options.Only) > 0 && !slices.Contains(options.Only, table)
-	}), err
-}
-
-// unread returns the error of a problem that kept something from being read, nil for
-// another, and whether that was a listing, and no single object.
-func (e *Engine) unread(problem store.RecordError) (listing bool, err error) {
-	var object *sync.ObjectError
-	var stray *sync.StrayError
-	switch {
-	case errors.As(problem.Err, &stray): // everything has been read
-		return false, nil
-	case errors.As(problem.Err, &object):
-		return false, &platform.UserError{Code: "IA013",
-			Message: fmt.Sprintf("table %s in %s: %v", problem.Record.Table, problem.Scope, object),
-			Hint:    "Everything else has been read. SELECT * FROM iasql_get_errors() shows every error."}
-	case problem.Record.ID != 0, modules.NotPermitted(problem.Err): // see deniedEverywhere
-		return false, nil
-	}
-	return true, e.couldNotRead(problem.Record.Table, problem.Scope, problem.Err.Error())
-}
-
-func (e *Engine) couldNotRead(table string, scope modules.Scope, why string) error {
-	if t := e.registry.Table(table); t != nil && t.Optional {
-		return nil
-	}
-	return &platform.UserError{Code: "IA013",
-		Message: fmt.Sprintf("table %s could not be read in %s: %s", table, scope, why),
-		Hint: "Check the account's credentials, the endpoint and the network; what could be read is in the " +
-			"tables. SELECT * FROM iasql_get_errors() shows every error."}
-}
-
-// deniedEverywhere returns, by table, the errors of those that the engine may read in no region of
-// the account.
-func (e *Engine) deniedEverywhere(ctx context.Context, account string, asked func(table string) bool) (map[string]error,
-	error) {
-	rows, err := e.pool.Query(ctx, `
-		SELECT DISTINCT ON (table_name) table_name, region, denied FROM iasql_internal.listing l
-		WHERE account = $1 AND denied IS NOT NULL AND NOT partly
-		  AND NOT EXISTS (SELECT FROM iasql_internal.listing o WHERE o.account = l.account AND o.table_name = l.table_name AND (o.denied IS NULL OR o.partly))
-		ORDER BY table_name, region`, account)
-	if err != nil {
-		return nil, fmt.Errorf("read what is denied: %w", err)
-	}
-	var table, region, why string
-	denied := map[string]error{}
-	_, err = pgx.ForEachRow(rows, []any{&table, &region, &why}, func() error {
-		if asked(table) {
-			denied[table] = e.couldNotRead(table, modules.Scope{Account: account, Region: region}, why)
-		}
-		return nil
-	})
-	return denied, err
 }

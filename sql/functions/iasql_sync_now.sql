@@ -12,5 +12,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION public.iasql_sync_now(text[]) IS
-$$Runs a full cycle of every account now, of these tables or of all, and returns when it has ended. What it could not read is a warning, and in iasql_problems; that it could read nothing is an error.
+$$Runs a full cycle of every account now, of these tables or of all, and returns when it has ended. What it could not read is a warning, and in iasql_problems; that of no account it could read anything is an error.
 Sample: SELECT iasql_sync_now('queue')$$;

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
@@ -149,7 +148,7 @@ func TestWaitingForOnesOwn(t *testing.T) {
 	if got := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND table_name = 'vpc'`); got != "0" {
 		t.Errorf("%s changes of its own were not waited for", got)
 	}
-	if got := warnings(t, w.UserURL, `SELECT iasql_wait_for_all(20)`); !strings.Contains(got, "1 change has failed of somebody else:\nrecord ") || !strings.Contains(got, " of subnet: CreatingFailed: ") || !strings.Contains(got, "InvalidSubnet.Range") {
+	if got := w.Warnings(`SELECT iasql_wait_for_all(20)`); !strings.Contains(got, "1 change has failed of somebody else:\nrecord ") || !strings.Contains(got, " of subnet: CreatingFailed: ") || !strings.Contains(got, "InvalidSubnet.Range") {
 		t.Errorf("it warns %s", got)
 	}
 	if got := w.Refused(`SELECT iasql_wait_for_all(20, 'all')`); !strings.Contains(got, "IA012: 1 record has failed:") || !strings.Contains(got, " of subnet: CreatingFailed: ") {
@@ -163,30 +162,6 @@ func TestWaitingForOnesOwn(t *testing.T) {
 	if got := w.Refused(`BEGIN`, `UPDATE subnet SET tags = '{"a": "b"}'`, `COMMIT`, `SELECT iasql_wait_for_all(20)`); !strings.Contains(got, "IA012: 1 record has failed:") {
 		t.Errorf("changed by both: %s", got)
 	}
-}
-
-// warnings runs a statement and returns the warnings that it raised.
-func warnings(t *testing.T, url, statement string) string {
-	t.Helper()
-	config, err := pgx.ParseConfig(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said []string
-	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
-		if n.Severity == "WARNING" {
-			said = append(said, n.Message)
-		}
-	}
-	conn, err := pgx.ConnectConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(said, "\n")
 }
 
 // Without an engine nobody waits for long.

@@ -407,8 +407,15 @@ func TestConflict(t *testing.T) {
 	w.Settled()
 	t.Logf("a file before its directory took %s", time.Since(begun))
 	w.has("etc/n/f", "nested")
-	// A root that the engine was not started with is nobody's to use.
+	// A root that the engine was not started with is nobody's to use. The other host is read all the same.
 	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('there', '/nowhere')`)
+	w.write("etc/beside", "read")
+	if said := w.Warnings(`SELECT iasql_sync_now()`); !strings.Contains(said, "account there: ") ||
+		!strings.Contains(said, "start it with --host-root /nowhere") {
+		t.Errorf("it says %q", said)
+	}
+	w.row("read", `SELECT content FROM host_file WHERE path = '/etc/beside'`)
+	w.PSQL(`SELECT iasql_forget('host_file', id) FROM host_file`, `DELETE FROM host WHERE name = 'here'`)
 	w.refused("start it with --host-root /nowhere", `SELECT iasql_sync_now()`)
 }
 

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/stopwatch"
@@ -367,6 +368,30 @@ func (w *World) Settled() {
 	w.Helper()
 	w.Becomes(patience, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	w.Becomes(patience, "", `SELECT * FROM iasql_status WHERE state <> 'Present'`)
+}
+
+// Warnings runs a statement as a user, and returns the warnings that it raised.
+func (w *World) Warnings(statement string) string {
+	w.Helper()
+	config, err := pgx.ParseConfig(w.UserURL)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var said []string
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if n.Severity == "WARNING" {
+			said = append(said, n.Message)
+		}
+	}
+	conn, err := pgx.ConnectConfig(w.Context(), config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(w.Context(), statement); err != nil {
+		w.Fatal(err)
+	}
+	return strings.Join(said, "\n")
 }
 
 // Log returns what the engine has said so far.
