@@ -26,14 +26,17 @@ help: ## List the targets
 # a running engine, is 7 MB smaller; and the compiler takes half the time and half the memory: for package ec2 39 s instead
 # of 65 s of a processor, and 1.7 GB instead of 3.3 GB. Every go command that make starts does the same, for what is
 # compiled with other flags is compiled once more.
-export GOFLAGS := $(strip $(GOFLAGS) -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l)
+#
+# The compiler's own garbage collector takes a fifth of that time: with 0.6 GB more at the most it runs a quarter as often.
+TOOLEXEC := '-toolexec=env GOGC=400'
+export GOFLAGS := $(strip $(GOFLAGS) -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l $(TOOLEXEC))
 
 # What the engine puts on hosts that are reached by SSH. It is built into the engine, which is built without it as well
 # and then says so.
 .PHONY: runner
 runner: ## Build what runs on hosts, for each architecture
 	@for arch in amd64 arm64; do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS= go build -trimpath -buildvcs=false -ldflags '-s -w' -o .cache/runner-linux-$$arch ./cmd/runner && \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS="$(TOOLEXEC)" go build -trimpath -buildvcs=false -ldflags '-s -w' -o .cache/runner-linux-$$arch ./cmd/runner && \
 		gzip -9 -n -c .cache/runner-linux-$$arch > .cache/runner.gz && \
 		{ cmp -s .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz || mv .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz; } || exit 1; \
 	done; rm -f .cache/runner.gz
@@ -83,7 +86,7 @@ session: build ## Record the session that the README shows, and take the console
 lint: ## Check formatting (gofmt), go vet and staticcheck
 	@files=$$(gofmt -l .) && if [ -n "$$files" ]; then echo "not formatted, run gofmt -w on:"; echo "$$files"; exit 1; fi
 	go vet ./...
-	go run $(STATICCHECK) ./...
+	GOGC=400 go run $(STATICCHECK) ./...
 
 .PHONY: generate
 generate: ## Make generated files anew
