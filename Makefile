@@ -33,9 +33,11 @@ export GOFLAGS := $(strip $(GOFLAGS) -gcflags=github.com/aws/aws-sdk-go-v2/servi
 
 # What the engine puts on hosts that are reached by SSH. It is built into the engine, which is built without it as well
 # and then says so.
+RUNNERS ?= amd64 arm64
+
 .PHONY: runner
 runner: ## Build what runs on hosts, for each architecture
-	@for arch in amd64 arm64; do \
+	@for arch in $(RUNNERS); do \
 		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS="$(TOOLEXEC)" go build -trimpath -buildvcs=false -ldflags '-s -w' -o .cache/runner-linux-$$arch ./cmd/runner && \
 		gzip -9 -n -c .cache/runner-linux-$$arch > .cache/runner.gz && \
 		{ cmp -s .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz || mv .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz; } || exit 1; \
@@ -58,9 +60,10 @@ demo: build ## Start PostgreSQL, an AWS emulator and the engine, and open psql
 	@scripts/deps.sh
 	@scripts/demo.sh
 
-# The engine that tests run as a process, linked once for all of them.
+# The engine that tests run as a process, linked once for all of them. Hosts of tests are this machine.
 .PHONY: test-engine
-test-engine: runner
+test-engine:
+	@$(MAKE) --no-print-directory runner RUNNERS=$$(go env GOARCH)
 	@go build -buildvcs=false -ldflags '-s -w' -o .cache/test/engine ./cmd/engine
 
 # What takes minutes, or needs more than PostgreSQL, the emulator and Go: make test-all runs these too. They are
