@@ -29,10 +29,23 @@ type Shapes struct {
 	mu     sync.Mutex
 	of     *Resource
 	object reflect.Value
-	apart  []reflect.Value   // what the calls that read some columns answer
+	apart  []reflect.Value // what the calls that read some columns answer
+	known  map[string][]known
 	inBulk map[string]string // tags, where they are read of several objects by one call
 	calls  []string
 	failed []error
+}
+
+// keeping are operations that leave alone what their input leaves out, although tables send them all of a structure.
+var keeping = []string{
+	"UpdateProject",      // every member but the name is optional (CodeBuild API Reference)
+	"UpdateStateMachine", // one of the definition and the role is needed, nothing else (Step Functions API Reference)
+}
+
+// known is a value of a column, and what it is read from: calls write some in another shape.
+type known struct {
+	value  modules.Value
+	member reflect.Value
 }
 
 // NewShapes returns such an account, and the clients of it.
@@ -106,11 +119,19 @@ func (a *Shapes) answer(name string, in reflect.Value) (any, error) {
 			a.tagsInBulk(t.tagging.bulk, in, out.Elem())
 			return out.Interface(), nil
 		}
-		for i, reading := range a.of.apart {
+		read := false
+		for i, reading := range a.of.apart { // some calls read one of several attributes at a time
 			if reading.op.out == out.Type().Elem() && reading.op.in == in.Type() {
-				out.Elem().Set(clone(a.apart[i]))
-				return out.Interface(), nil
+				read = true
+				for j := range out.Elem().NumField() {
+					if f := a.apart[i].Field(j); out.Elem().Field(j).CanSet() && !empties(f) {
+						out.Elem().Field(j).Set(clone(f))
+					}
+				}
 			}
+		}
+		if read {
+			return out.Interface(), nil
 		}
 	} else {
 		a.calls = append(a.calls, name)
@@ -131,7 +152,8 @@ func (a *Shapes) shown(out reflect.Value) {
 		name := out.Type().Field(i).Name
 		switch {
 		case strings.HasSuffix(name, "Token") || strings.HasSuffix(name, "Marker") || name == "IsTruncated" ||
-			name == "Position" || name == "HasMoreResults":
+			name == "Position" || name == "HasMoreResults", strings.HasPrefix(name, "Fail"), strings.HasPrefix(name, "Unprocessed"),
+			name == "Errors", name == "UnsuccessfulItems", name == "Unsuccessful":
 			f.SetZero()
 		case deref(f.Type()) == a.of.object:
 			p := reflect.New(a.of.object)
@@ -188,6 +210,17 @@ func (a *Shapes) sets(c *Column, x reflect.Value) {
 	if !ok {
 		return
 	}
+	if x.Type() != t.path.leaf {
+		for _, known := range a.known[c.Name] {
+			if sent, err := encode(c, known.value, x.Type()); err == nil && reflect.DeepEqual(sent.Interface(), x.Interface()) {
+				put(t.path, root, known.member)
+				if t.first != nil {
+					empty(t.first, root)
+				}
+				return
+			}
+		}
+	}
 	y, err := converted(x, t.path.leaf)
 	if err != nil {
 		a.fail("column %s: %v", c.Name, err)
@@ -222,18 +255,23 @@ func (a *Shapes) clears(c *Column) {
 func (a *Shapes) changed(operation string, in reflect.Value) {
 	r := a.of
 	told := map[string]bool{} // members of the input that need no more look
-	bound := func(c *Column, p *path, whole bool) {
+	bound := func(c *Column, p *path, whole, kept bool) {
 		if p == nil || len(p.steps) == 0 {
 			return
 		}
-		told[memberOf(in.Type(), p)] = true
+		member := memberOf(in.Type(), p)
+		told[member] = true
 		if c.key && c.Column.Identity && r.create != nil && in.Type() != r.create.in {
 			return
 		}
-		if x, ok := p.get(in); ok && !empties(x) {
+		x, ok := p.get(in)
+		switch there := !empties(in.FieldByName(member)); {
+		case ok && !empties(x):
 			a.sets(c, x)
-		} else if whole || ok && x.Kind() != reflect.Pointer && x.Kind() != reflect.String && !x.IsZero() {
+		case whole && (there || !kept && !slices.Contains(keeping, operation)):
 			a.clears(c)
+		case ok && there && !whole && x.Kind() == reflect.Bool: // a structure is what it has, and no member of it is left
+			a.sets(c, x)
 		}
 	}
 	known := false
@@ -246,7 +284,7 @@ func (a *Shapes) changed(operation string, in reflect.Value) {
 		a.tags(in, nil, keysMember(in.Type()))
 		known = true
 	}
-	if known {
+	if known && !slices.ContainsFunc(r.updates, func(u *update) bool { return u.op != nil && u.op.in == in.Type() }) {
 		return
 	}
 	for _, t := range r.keysOfType(in.Type()) {
@@ -254,8 +292,13 @@ func (a *Shapes) changed(operation string, in reflect.Value) {
 	}
 	if r.create != nil && in.Type() == r.create.in {
 		known = true
+		for i := range in.NumField() { // with what edits have put beside columns
+			if f := in.Field(i); in.Field(i).CanInterface() && deref(f.Type()).Kind() == reflect.Struct && !empties(f) {
+				a.echo(operation, in.Type().Field(i).Name, f)
+			}
+		}
 		for _, t := range r.created {
-			bound(t.column, t.path, false)
+			bound(t.column, t.path, false, false)
 		}
 		if r.tags != nil {
 			a.tags(in, tagsMember(in.Type()), nil)
@@ -284,7 +327,14 @@ func (a *Shapes) changed(operation string, in reflect.Value) {
 		default:
 			known = true
 			for _, t := range append(slices.Clone(u.targets), u.others...) {
-				bound(t.column, t.path, u.whole)
+				bound(t.column, t.path, u.whole, u.kept)
+			}
+		}
+	}
+	for _, op := range r.ops() {
+		if op.in == in.Type() && op.template != nil { // what the call always says
+			for i, said := 0, reflect.ValueOf(op.template).Elem(); i < said.NumField(); i++ {
+				told[in.Type().Field(i).Name] = told[in.Type().Field(i).Name] || !said.Field(i).IsZero()
 			}
 		}
 	}
@@ -324,7 +374,27 @@ func (a *Shapes) echo(operation, name string, x reflect.Value) {
 	} else if rest, ok := cutAny(name, removes); ok {
 		name, removing = rest, true
 	}
-	for _, root := range append([]reflect.Value{a.object}, a.apart...) {
+	for i, answer := range a.apart { // PutBucketTagging has what GetBucketTagging answers in a structure
+		noun, put := strings.CutPrefix(operation, "Put")
+		if structure, ok := indirect(x); put && ok && structure.Kind() == reflect.Struct &&
+			a.of.apart[i].op.in.Name() == "Get"+noun+"Input" {
+			for j := range structure.NumField() {
+				f := answer.FieldByName(structure.Type().Field(j).Name)
+				if f.IsValid() && f.CanSet() && f.Type() == structure.Field(j).Type() {
+					f.Set(clone(structure.Field(j)))
+				}
+			}
+		}
+	}
+	roots := append([]reflect.Value{a.object}, a.apart...)
+	if _, has := a.of.object.FieldByName(name); a.of.object.Kind() == reflect.Struct && !has {
+		for i := range a.object.NumField() { // what is one structure among others
+			if part, ok := indirect(a.object.Field(i)); ok && a.object.Field(i).CanSet() && part.Kind() == reflect.Struct {
+				roots = append(roots, part)
+			}
+		}
+	}
+	for _, root := range roots {
 		if root.Kind() != reflect.Struct {
 			continue
 		}
@@ -432,6 +502,19 @@ func (a *Shapes) tags(in reflect.Value, set, keys *path) {
 	if ok {
 		t.path.set(root, writeTags(have, t.path.leaf))
 	}
+}
+
+// ops returns the calls that create and change an object.
+func (r *Resource) ops() (all []*Op) {
+	if r.create != nil {
+		all = append(all, r.create)
+	}
+	for _, u := range r.updates {
+		if u.op != nil {
+			all = append(all, u.op)
+		}
+	}
+	return all
 }
 
 // keysOfType returns where calls with inputs of a type name the object.
