@@ -48,6 +48,7 @@ func (a *Shapes) Live(t *testing.T, r *Resource) (changed []string, wrong map[st
 			wrong[c] = append(wrong[c], fmt.Sprintf("is read as %s and then as %s", l.row[c], again[c]))
 		}
 	}
+	l.nothingPending(wrong)
 	for i := range r.columns {
 		c := &r.columns[i]
 		if !c.changeable() {
@@ -63,6 +64,32 @@ func (a *Shapes) Live(t *testing.T, r *Resource) (changed []string, wrong map[st
 		l.madeAgain(wrong)
 	}
 	return changed, wrong
+}
+
+// nothingPending compares the object with one of which nothing is told where some columns are read first: an empty
+// structure there hides nothing.
+func (l *life) nothingPending(wrong map[string][]string) {
+	l.holds(l.r, l.object, l.apart)
+	first := false
+	all, _ := l.r.targets()
+	for _, t := range all {
+		if root, _, ok := l.where(t.column); ok && t.first != nil {
+			first = true
+			empty(t.first, root)
+		}
+	}
+	if !first {
+		return
+	}
+	row, err := l.now()
+	if err != nil {
+		wrong[""] = append(wrong[""], err.Error())
+		return
+	}
+	for _, name := range l.differ(l.row, row) {
+		wrong[name] = append(wrong[name], fmt.Sprintf("is %s, not %s, where nothing of it is pending", row[name],
+			l.row[name]))
+	}
 }
 
 // texts are what a member that is a text can have, so that what a codec of a module's own wants is among it.

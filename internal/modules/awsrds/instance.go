@@ -2,6 +2,7 @@ package awsrds
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -223,6 +224,9 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					if s.Changes("enable_cloudwatch_logs_exports") {
 						in.CloudwatchLogsExportConfiguration = exported(s)
 					}
+					if s.Changes(volumes) {
+						return removeVolumes(s, in)
+					}
 					return nil
 				}))),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
@@ -275,6 +279,31 @@ func restoreTo() *declare.Op {
 
 func replicate() *declare.Op {
 	return declare.Call((*rds.Client).CreateDBInstanceReadReplica, declare.Answer("DBInstance"))
+}
+
+// volumes is the column with the volumes that an instance has besides its first.
+const volumes = "additional_storage_volumes"
+
+// removeVolumes says of each volume that is not wanted any more that it goes: what the call leaves out stays (page
+// ModifyAdditionalStorageVolume).
+func removeVolumes(s *declare.Step, in *rds.ModifyDBInstanceInput) error {
+	var have []rdstypes.AdditionalStorageVolume
+	if s.Have[volumes].IsNull() {
+		return nil
+	}
+	if err := aws.ParseDocument(volumes, s.Have[volumes], &have); err != nil {
+		return err
+	}
+	for _, volume := range have {
+		name := awssdk.ToString(volume.VolumeName)
+		if !slices.ContainsFunc(in.AdditionalStorageVolumes, func(v rdstypes.ModifyAdditionalStorageVolume) bool {
+			return awssdk.ToString(v.VolumeName) == name
+		}) {
+			in.AdditionalStorageVolumes = append(in.AdditionalStorageVolumes, rdstypes.ModifyAdditionalStorageVolume{
+				VolumeName: volume.VolumeName, SetForDelete: awssdk.Bool(true)})
+		}
+	}
+	return nil
 }
 
 // lost are the states of instances that could not be made, or are lost. (Those with
