@@ -125,7 +125,7 @@ func (l *life) member(t target, n int) (reflect.Value, modules.Value, error) {
 		return v, err == nil
 	}
 	x := sample(leaf, n)
-	if c.sent != nil && leaf == reflect.TypeFor[*string]() { // a role
+	if (c.sent != nil || c.companion != nil) && leaf == reflect.TypeFor[*string]() { // a role
 		x = reflect.ValueOf(awssdk.String(fmt.Sprintf("arn:aws:iam::123456789012:role/sample-%d", n)))
 	}
 	if v, ok := try(x); ok {

@@ -144,27 +144,13 @@ func (a *Shapes) answer(name string, in reflect.Value) (any, error) {
 
 // shown has an answer show the object wherever that is what it has, and no further page.
 func (a *Shapes) shown(out reflect.Value) {
+	a.shows(out)
 	for i := range out.NumField() {
-		f := out.Field(i)
-		if !f.CanSet() {
-			continue
-		}
-		name := out.Type().Field(i).Name
-		switch {
-		case strings.HasSuffix(name, "Token") || strings.HasSuffix(name, "Marker") || name == "IsTruncated" ||
-			name == "Position" || name == "HasMoreResults", strings.HasPrefix(name, "Fail"), strings.HasPrefix(name, "Unprocessed"),
-			name == "Errors", name == "UnsuccessfulItems", name == "Unsuccessful":
+		f, name := out.Field(i), out.Type().Field(i).Name
+		if f.CanSet() && (strings.HasSuffix(name, "Token") || strings.HasSuffix(name, "Marker") ||
+			strings.HasPrefix(name, "Fail") || strings.HasPrefix(name, "Un") || slices.Contains([]string{"IsTruncated",
+			"Position", "HasMoreResults", "Errors"}, name)) {
 			f.SetZero()
-		case deref(f.Type()) == a.of.object:
-			p := reflect.New(a.of.object)
-			p.Elem().Set(clone(a.object))
-			if f.Kind() == reflect.Pointer {
-				f.Set(p)
-			} else {
-				f.Set(p.Elem())
-			}
-		case f.Kind() == reflect.Slice && f.Type().Elem() == a.of.object:
-			f.Set(reflect.Append(reflect.MakeSlice(f.Type(), 0, 1), clone(a.object)))
 		}
 	}
 	for i := range a.of.columns { // what an answer says of the object itself
@@ -202,6 +188,27 @@ func (a *Shapes) read(c *Column) (reflect.Value, bool) {
 		return reflect.Value{}, false
 	}
 	return t.get(root)
+}
+
+// shows has a part of an answer show the object, and reports whether it is anywhere in it.
+func (a *Shapes) shows(v reflect.Value) (is bool) {
+	if v.Type() == a.of.object {
+		v.Set(clone(a.object))
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return !v.IsNil() && a.shows(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			is = a.shows(v.Index(i)) || is
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			is = v.Field(i).CanSet() && a.shows(v.Field(i)) || is
+		}
+	}
+	return is
 }
 
 // sets has the object have, where a column is read, what an input has of it.
@@ -369,10 +376,12 @@ func (a *Shapes) echo(operation, name string, x reflect.Value) {
 	}
 	_, adding := cutAny(operation, adds)
 	_, removing := cutAny(operation, removes)
-	if rest, ok := cutAny(name, adds); ok {
-		name, adding = rest, true
-	} else if rest, ok := cutAny(name, removes); ok {
-		name, removing = rest, true
+	if len(a.places(name)) == 0 {
+		if rest, ok := cutAny(name, adds); ok {
+			name, adding = rest, true
+		} else if rest, ok := cutAny(name, removes); ok {
+			name, removing = rest, true
+		}
 	}
 	for i, answer := range a.apart { // PutBucketTagging has what GetBucketTagging answers in a structure
 		noun, put := strings.CutPrefix(operation, "Put")
@@ -386,22 +395,7 @@ func (a *Shapes) echo(operation, name string, x reflect.Value) {
 			}
 		}
 	}
-	roots := append([]reflect.Value{a.object}, a.apart...)
-	if _, has := a.of.object.FieldByName(name); a.of.object.Kind() == reflect.Struct && !has {
-		for i := range a.object.NumField() { // what is one structure among others
-			if part, ok := indirect(a.object.Field(i)); ok && a.object.Field(i).CanSet() && part.Kind() == reflect.Struct {
-				roots = append(roots, part)
-			}
-		}
-	}
-	for _, root := range roots {
-		if root.Kind() != reflect.Struct {
-			continue
-		}
-		f := root.FieldByName(name)
-		if !f.IsValid() || !f.CanSet() {
-			continue
-		}
+	for _, f := range a.places(name) {
 		y, err := converted(x, f.Type())
 		switch {
 		case err != nil:
@@ -423,6 +417,31 @@ func (a *Shapes) echo(operation, name string, x reflect.Value) {
 			f.Set(y)
 		}
 	}
+}
+
+// places returns where what is read has a member of a name: of its own, or else of one of its structures, under that name
+// or the end of it (PrivateDnsHostnameType is HostnameType there), or with Id at the end.
+func (a *Shapes) places(name string) (all []reflect.Value) {
+	fields := func(of reflect.Value, is func(string) bool) {
+		for i := range of.NumField() {
+			if f := of.Field(i); f.CanSet() && is(of.Type().Field(i).Name) {
+				all = append(all, f)
+			}
+		}
+	}
+	for _, root := range append([]reflect.Value{a.object}, a.apart...) {
+		if root.Kind() == reflect.Struct {
+			fields(root, func(field string) bool { return field == name || field == name+"Id" })
+		}
+	}
+	for i := 0; len(all) == 0 && a.object.Kind() == reflect.Struct && i < a.object.NumField(); i++ {
+		if part, ok := indirect(a.object.Field(i)); ok && a.object.Field(i).CanSet() && part.Kind() == reflect.Struct {
+			fields(part, func(field string) bool {
+				return field == name || strings.Count(field, "") > 10 && strings.HasSuffix(name, field)
+			})
+		}
+	}
+	return all
 }
 
 func has(list, member reflect.Value) bool {

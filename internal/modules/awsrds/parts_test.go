@@ -151,7 +151,7 @@ func TestVolumeIsRemoved(t *testing.T) {
 	want["additional_storage_volumes"] = modules.Text("[" + one + "]")
 	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newInstance(c) }, have, want,
 		`<ModifyDBInstanceResponse><ModifyDBInstanceResult/></ModifyDBInstanceResponse>`, "additional_storage_volumes")
-	member := "AdditionalStorageVolumes.ModifyAdditionalStorageVolume.2."
+	member := "AdditionalStorageVolumes.member.2."
 	if len(calls) != 1 || !strings.Contains(calls[0], member+"SetForDelete=true&"+member+"VolumeName=RDSDBDATA3") {
 		t.Errorf("made the calls %q", calls)
 	}
