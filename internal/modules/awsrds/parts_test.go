@@ -170,3 +170,31 @@ func TestNothingPending(t *testing.T) {
 		t.Errorf("got %v, %v", row, err)
 	}
 }
+
+// AWS wants to hear size and speed of storage together, but of small storage of the kind gp3.
+func TestStorageTogether(t *testing.T) {
+	t.Parallel()
+	row := func(kind string, size, speed int) modules.Row {
+		return modules.Row{"db_instance_identifier": modules.Text("orders"), "storage_type": modules.Text(kind),
+			"allocated_storage": modules.Int(size), "iops": modules.Int(speed), "storage_throughput": modules.Int(125)}
+	}
+	for _, c := range []struct {
+		have, want modules.Row
+		column     string
+		says       []string
+		not        string
+	}{
+		{row("io1", 100, 1000), row("io1", 100, 2000), "iops", []string{"AllocatedStorage=100&", "Iops=2000&"}, "StorageType"},
+		{row("io1", 100, 1000), row("io1", 200, 1000), "allocated_storage", []string{"AllocatedStorage=200&", "Iops=1000&"}, "StorageType"},
+		{row("gp3", 100, 3000), row("gp3", 200, 3000), "allocated_storage", []string{"AllocatedStorage=200&"}, "Iops"},
+		{row("gp2", 100, 300), row("gp2", 200, 300), "allocated_storage", []string{"AllocatedStorage=200&"}, "Iops"},
+	} {
+		calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newInstance(c) }, c.have, c.want,
+			`<ModifyDBInstanceResponse><ModifyDBInstanceResult/></ModifyDBInstanceResponse>`, c.column)
+		for _, says := range c.says {
+			if len(calls) != 1 || !strings.Contains(calls[0], says) || strings.Contains(calls[0], c.not) {
+				t.Errorf("%s of %v: made the calls %q", c.column, c.want, calls)
+			}
+		}
+	}
+}
