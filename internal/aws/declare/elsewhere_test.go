@@ -15,7 +15,8 @@ var elsewhere = map[string][]struct {
 	tests   []string
 }{
 	"auto_scaling_group": {{[]string{"enabled_metrics", "lifecycle_hooks", "notification_configurations",
-		"tags", "tags_not_propagated", "traffic_sources", "warm_pool"}, ownWay, []string{"awsautoscaling.TestGroupLifecycle"}}},
+		"tags", "tags_not_propagated", "traffic_sources", "warm_pool"}, ownWay,
+		[]string{"awsautoscaling.TestGroupLifecycle"}}},
 	"bucket": {{[]string{"analytics_configurations", "intelligent_tiering_configurations", "inventory_configurations",
 		"metrics_configurations"}, ownWay, []string{"awss3.TestConfigurations"}},
 		{[]string{"notification_configuration", "object_lock_enabled"}, likely, []string{"awss3.TestBucketLifecycle"}}},
@@ -57,17 +58,18 @@ var elsewhere = map[string][]struct {
 		[]string{"awslambda.TestCode", "awslambda.TestFunctionLifecycle"}},
 		{[]string{"code_signing_config_arn", "runtime_management_config"}, likely,
 			[]string{"awslambda.TestSettingsChange"}}},
-	"launch_template": {{[]string{"data", "image_id", "instance_type", "key_pair_name", "security_group_ids", "user_data",
-		"version_description"}, ownWay, []string{"awsautoscaling.TestLaunchTemplateLifecycle"}}},
+	"launch_template": {{[]string{"data", "image_id", "instance_type", "key_pair_name", "security_group_ids",
+		"user_data", "version_description"}, ownWay, []string{"awsautoscaling.TestLaunchTemplateLifecycle"}}},
 	"listener": {{[]string{"action_type", "default_actions", "target_group_id"}, ownWay,
 		[]string{"awselb.TestListenerLifecycle", "awselb.TestActions"}}},
 	"metric_alarm": {{[]string{"evaluation_criteria", "evaluation_window"}, ownWay,
 		[]string{"awscloudwatch.TestUnions", "awscloudwatch.TestWindow"}}},
 	"nat_gateway": {{[]string{"secondary_allocation_ids", "secondary_private_ip_addresses", "vpc_id"}, ownWay,
 		[]string{"awsvpc.TestNATGatewayLifecycle"}}},
-	"network_acl":          {{[]string{"entries"}, ownWay, []string{"awsvpc.TestNetworkACLLifecycle"}}},
-	"peering_connection":   {{[]string{"", "accepted"}, ownWay, []string{"awsvpc.TestPeeringConnectionLifecycle"}}},
-	"pipeline_declaration": {{[]string{"disable_inbound_stage_transitions"}, ownWay, []string{"awscodepipeline.TestTransitions"}}},
+	"network_acl":        {{[]string{"entries"}, ownWay, []string{"awsvpc.TestNetworkACLLifecycle"}}},
+	"peering_connection": {{[]string{"", "accepted"}, ownWay, []string{"awsvpc.TestPeeringConnectionLifecycle"}}},
+	"pipeline_declaration": {{[]string{"disable_inbound_stage_transitions"}, ownWay,
+		[]string{"awscodepipeline.TestTransitions"}}},
 	"rds": {{[]string{"associated_roles"}, ownWay, []string{"awsrds.TestInstanceParts"}},
 		{[]string{"additional_storage_volumes"}, ownWay, []string{"awsrds.TestVolumeIsRemoved"}},
 		{[]string{"manage_master_user_password"}, likely, []string{"awsrds.TestInstanceLifecycle"}}},
@@ -88,7 +90,8 @@ var elsewhere = map[string][]struct {
 	"topic": {{[]string{"delivery_status_logging"}, ownWay, []string{"awssns.TestTopicLifecycle"}}},
 }
 
-// handWritten are the tables without a declaration, and the tests that take their objects through their life in the emulator.
+// handWritten are the tables without a declaration, and the tests that take their objects through their life in the
+// emulator.
 var handWritten = map[string]string{
 	"domain_security_groups":            "awsopensearch.TestSecurityGroups",
 	"endpoint_interface_subnets":        "awsvpc.TestEndpointSubnetsLifecycle",

@@ -95,7 +95,8 @@ func (l *life) nothingPending(wrong map[string][]string) {
 // texts are what a member that is a text can have, so that what a codec of a module's own wants is among it.
 func texts(n int) []string {
 	return []string{
-		fmt.Sprintf("sample-%d", n), fmt.Sprint(10 + n), fmt.Sprintf("10.%d.0.0/16", n), fmt.Sprintf("2026-01-0%dT00:00:00Z", n),
+		fmt.Sprintf("sample-%d", n), fmt.Sprint(10 + n), fmt.Sprintf("10.%d.0.0/16", n),
+		fmt.Sprintf("2026-01-0%dT00:00:00Z", n),
 		fmt.Sprintf(`{"Sample":"%d"}`, n), fmt.Sprintf("arn:aws:iam::123456789012:role/sample-%d", n),
 		fmt.Sprintf("https://example.com/sample-%d", n), []string{"true", "false"}[n%2], fmt.Sprintf("10.0.0.%d", n),
 		fmt.Sprintf("%d.1", n), []string{"ENABLED", "DISABLED"}[n%2],
@@ -229,9 +230,10 @@ var seeds = map[string]map[string]string{
 	"instance":               {"State.Name": "stopped", "InstanceLifecycle": ""},
 	"lambda_function":        {"Configuration.Environment.Error": "", "TagsError": ""},
 	"log_group":              {"DataProtectionStatus": "ACTIVATED"},
-	"peering_connection":     {"RequesterVpcInfo.Region": "us-east-1", "AccepterVpcInfo.Region": "us-east-1", "Status.Code": "active"},
-	"rds":                    {"DBClusterIdentifier": ""},
-	"secret":                 {"DeletedDate": ""},
+	"peering_connection": {"RequesterVpcInfo.Region": "us-east-1", "AccepterVpcInfo.Region": "us-east-1",
+		"Status.Code": "active"},
+	"rds":    {"DBClusterIdentifier": ""},
+	"secret": {"DeletedDate": ""},
 }
 
 // seed puts the seeds of the table into its object.

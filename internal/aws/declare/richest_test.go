@@ -15,7 +15,8 @@ import (
 )
 
 // TestRichest checks what calls the richest object of each declared table is made and changed by. The API's own shapes
-// stand for AWS: no emulator has all of what AWS lets one set. What a call does with it is for the tests of the modules.
+// stand for AWS: no emulator has all of what AWS lets one set. What a call does with it is for the tests of the
+// modules.
 func TestRichest(t *testing.T) {
 	t.Parallel()
 	tables, columns := 0, 0

@@ -219,7 +219,8 @@ func (a *Shapes) sets(c *Column, x reflect.Value) {
 	}
 	if x.Type() != t.path.leaf {
 		for _, known := range a.known[c.Name] {
-			if sent, err := encode(c, known.value, x.Type()); err == nil && reflect.DeepEqual(sent.Interface(), x.Interface()) {
+			sent, err := encode(c, known.value, x.Type())
+			if err == nil && reflect.DeepEqual(sent.Interface(), x.Interface()) {
 				put(t.path, root, known.member)
 				if t.first != nil {
 					empty(t.first, root)
@@ -419,8 +420,8 @@ func (a *Shapes) echo(operation, name string, x reflect.Value) {
 	}
 }
 
-// places returns where what is read has a member of a name: of its own, or else of one of its structures, under that name
-// or the end of it (PrivateDnsHostnameType is HostnameType there), or with Id at the end.
+// places returns where what is read has a member of a name: of its own, or else of one of its structures, under that
+// name or the end of it (PrivateDnsHostnameType is HostnameType there), or with Id at the end.
 func (a *Shapes) places(name string) (all []reflect.Value) {
 	fields := func(of reflect.Value, is func(string) bool) {
 		for i := range of.NumField() {

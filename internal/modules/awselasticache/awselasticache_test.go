@@ -202,7 +202,8 @@ func TestLogDelivery(t *testing.T) {
 	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newCluster(c) }, have, want,
 		`<ModifyCacheClusterResponse><ModifyCacheClusterResult/></ModifyCacheClusterResponse>`,
 		"log_delivery_configurations")
-	if len(calls) != 1 || !strings.Contains(calls[0], "Enabled=false&") || !strings.Contains(calls[0], "LogType=engine-log") ||
+	if len(calls) != 1 || !strings.Contains(calls[0], "Enabled=false&") ||
+		!strings.Contains(calls[0], "LogType=engine-log") ||
 		!strings.Contains(calls[0], "LogGroup=slow") {
 		t.Errorf("made the calls %q", calls)
 	}

@@ -144,7 +144,8 @@ func TestInstanceOrigins(t *testing.T) {
 // A volume that a row names no more goes: what ModifyDBInstance is not told of stays.
 func TestVolumeIsRemoved(t *testing.T) {
 	t.Parallel()
-	one, other := `{"VolumeName":"RDSDBDATA2","AllocatedStorage":200}`, `{"VolumeName":"RDSDBDATA3","AllocatedStorage":300}`
+	one, other := `{"VolumeName":"RDSDBDATA2","AllocatedStorage":200}`,
+		`{"VolumeName":"RDSDBDATA3","AllocatedStorage":300}`
 	have := modules.Row{"db_instance_identifier": modules.Text("orders"),
 		"additional_storage_volumes": modules.Text("[" + one + "," + other + "]")}
 	want := have.Clone()
@@ -184,8 +185,10 @@ func TestStorageTogether(t *testing.T) {
 		says       []string
 		not        string
 	}{
-		{row("io1", 100, 1000), row("io1", 100, 2000), "iops", []string{"AllocatedStorage=100&", "Iops=2000&"}, "StorageType"},
-		{row("io1", 100, 1000), row("io1", 200, 1000), "allocated_storage", []string{"AllocatedStorage=200&", "Iops=1000&"}, "StorageType"},
+		{row("io1", 100, 1000), row("io1", 100, 2000), "iops",
+			[]string{"AllocatedStorage=100&", "Iops=2000&"}, "StorageType"},
+		{row("io1", 100, 1000), row("io1", 200, 1000), "allocated_storage",
+			[]string{"AllocatedStorage=200&", "Iops=1000&"}, "StorageType"},
 		{row("gp3", 100, 3000), row("gp3", 200, 3000), "allocated_storage", []string{"AllocatedStorage=200&"}, "Iops"},
 		{row("gp2", 100, 300), row("gp2", 200, 300), "allocated_storage", []string{"AllocatedStorage=200&"}, "Iops"},
 	} {
