@@ -60,8 +60,8 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::EC2::NatGateway", Since: 6,
 			Along: []string{"AvailabilityZoneAddresses", "SecondaryPrivateIpAddressCount"},
-			Without: map[string]string{"PrivateIpAddress": "AWS gives it one of its subnet, and a gateway in the place of " +
-				"another may be in another subnet"},
+			Without: map[string]string{"PrivateIpAddress": "AWS gives it one of its subnet, and a gateway in the " +
+				"place of another may be in another subnet"},
 			Docs: map[string]string{
 				"AvailabilityMode": "Whether it is in one availability zone (zonal, if left out) or in " +
 					"those of a VPC (regional).",
