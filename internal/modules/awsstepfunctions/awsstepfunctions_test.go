@@ -135,7 +135,8 @@ func TestStates(t *testing.T) {
 	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"tracing_enabled", "kms_key_id"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := json.Marshal(sent); string(got) != `{"encryptionConfiguration":{"type":"AWS_OWNED_KEY"},"stateMachineArn":"`+arn+`a","tracingConfiguration":{}}` {
+	if got, _ := json.Marshal(sent); string(got) != `{"encryptionConfiguration":{"type":"AWS_OWNED_KEY"},`+
+		`"roleArn":"arn:aws:iam::123456789012:role/service/r","stateMachineArn":"`+arn+`a","tracingConfiguration":{}}` {
 		t.Errorf("sent %s", got)
 	}
 	for f, class := range map[awstest.Fault]modules.Class{
