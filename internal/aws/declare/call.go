@@ -327,12 +327,21 @@ type target struct {
 func (t target) get(from reflect.Value) (reflect.Value, bool) {
 	if t.first != nil {
 		if v, ok := t.first.get(from); ok {
-			if v, ok = indirect(v); ok && !(v.Kind() == reflect.String && v.Len() == 0) {
+			if v, ok = indirect(v); ok && !saysNothing(v) {
 				return v, true
 			}
 		}
 	}
 	return t.path.get(from)
+}
+
+// saysNothing reports whether a member that is no pointer was left out: a text, a list or a map without anything.
+func saysNothing(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	}
+	return false
 }
 
 // put puts a value that is not NULL into an input.

@@ -5,26 +5,28 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"iasql/internal/modules"
 )
 
-// sample returns a value of a type with something in every member: another for another n.
-func sample(t reflect.Type, n, depth int) reflect.Value {
+// sample returns a value of a type with something in every member: another for another n. A structure has nothing where
+// it is within one of its own kind.
+func sample(t reflect.Type, n int, within ...reflect.Type) reflect.Value {
 	v := reflect.New(t).Elem()
-	if depth == 0 {
-		return v
-	}
 	if t == timeType {
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 1+n, 0, 0, 0, 0, time.UTC)))
+		return v
+	}
+	if of := deref(t); of.Kind() == reflect.Struct && slices.Contains(within, of) {
 		return v
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(t.Elem()))
-		v.Elem().Set(sample(t.Elem(), n, depth))
+		v.Elem().Set(sample(t.Elem(), n, within...))
 	case reflect.Bool:
 		v.SetBool(n%2 == 1)
 	case reflect.Int32, reflect.Int64:
@@ -37,15 +39,22 @@ func sample(t reflect.Type, n, depth int) reflect.Value {
 			v.SetString(values[n%len(values)])
 		}
 	case reflect.Slice:
+		if slices.Contains(within, deref(t.Elem())) {
+			return v
+		}
 		v.Set(reflect.MakeSlice(t, 1, 1))
-		v.Index(0).Set(sample(t.Elem(), n, depth-1))
+		v.Index(0).Set(sample(t.Elem(), n, within...))
 	case reflect.Map:
+		if slices.Contains(within, deref(t.Elem())) {
+			return v
+		}
 		v.Set(reflect.MakeMap(t))
-		v.SetMapIndex(reflect.ValueOf("Key").Convert(t.Key()), sample(t.Elem(), n, depth-1))
+		v.SetMapIndex(reflect.ValueOf("Key").Convert(t.Key()), sample(t.Elem(), n, within...))
 	case reflect.Struct:
+		within = append(slices.Clone(within), t)
 		for i := range t.NumField() {
-			if f := v.Field(i); f.CanSet() {
-				f.Set(sample(f.Type(), n, depth-1))
+			if f := v.Field(i); f.CanSet() && !strings.HasPrefix(t.Field(i).Name, "Delet") {
+				f.Set(sample(f.Type(), n, within...))
 			}
 		}
 	}
@@ -57,7 +66,7 @@ func (r *Resource) rich(t *testing.T, n int) modules.Row {
 	t.Helper()
 	object := reflect.New(r.object).Elem()
 	for _, target := range r.direct {
-		target.path.set(object, sample(target.path.leaf, n, 5))
+		target.path.set(object, sample(target.path.leaf, n))
 	}
 	row := modules.Row{}
 	for _, target := range r.direct {

@@ -110,6 +110,12 @@ func (p Published) properties(table string, declared []Column, object reflect.Ty
 			property.Column = c.Name
 			columns = append(columns, c)
 		}
+		if i := slices.IndexFunc(declared, func(c Column) bool {
+			return property.Table == table && c.Name == property.Column && c.Column.Computed
+		}); i >= 0 {
+			defects = append(defects, fmt.Errorf("property %s of %s: nobody can write column %s (Columns, Without)",
+				f.Name, p.Type, property.Column))
+		}
 		list = append(list, property)
 	}
 	return list, columns, errors.Join(defects...)
@@ -141,8 +147,13 @@ func (p Published) unknown(of *facts.Type) error {
 	return errors.Join(defects...)
 }
 
-// is returns the declared column that lives where a property's name says.
+// is returns the declared column that is called as a property is, or lives where its name says.
 func is(property string, declared []Column) *Column {
+	if i := slices.IndexFunc(declared, func(c Column) bool {
+		return c.Name == cfn.ColumnName("", property) && !c.Column.Computed
+	}); i >= 0 {
+		return &declared[i]
+	}
 	for i := range declared {
 		c := &declared[i]
 		for _, path := range append([]string{c.member, c.Name}, c.inputs...) {

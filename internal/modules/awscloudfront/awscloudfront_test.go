@@ -83,6 +83,10 @@ func TestDistributionLifecycle(t *testing.T) {
 				document(t, `{"Enabled":false}`)},
 			"custom_ssl_certificate_id": {text(certificate)},
 		},
+		Along: map[string][]string{
+			"origin_access_control_id":  {"origins"}, // which have its id
+			"custom_ssl_certificate_id": {"ssl_support_method", "minimum_protocol_version"},
+		},
 	})
 }
 

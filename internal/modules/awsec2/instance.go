@@ -171,6 +171,9 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					"left out.",
 			},
 			Without: map[string]string{
+				"AvailabilityZone": "subnet_id says it: a subnet is in one zone",
+				"PrivateIpAddress": "network_interfaces asks for it when the row is inserted: an instance in the " +
+					"place of another cannot have its address while that is there",
 				"ElasticGpuSpecifications": declare.Deprecated, "ElasticInferenceAccelerators": declare.Deprecated,
 				"SsmAssociations": "an association of Systems Manager is an object of its own: AWS::SSM::Association",
 			},

@@ -38,7 +38,8 @@ func newKeyPair(c *aws.Clients) *declare.Resource {
 			declare.EC2Tags(ec2types.ResourceTypeKeyPair).Owner("key_pair_id"),
 		},
 		Published: declare.Published{Type: "AWS::EC2::KeyPair", Since: 5,
-			Columns: map[string]string{"KeyFormat": "key_pair_request", "KeyType": "type"},
+			Columns: map[string]string{"KeyFormat": "key_pair_request"},
+			Without: map[string]string{"KeyType": "public_key says it"},
 		},
 		// Two pairs cannot have the same name.
 		DestroyBeforeCreate: true,

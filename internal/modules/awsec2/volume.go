@@ -95,6 +95,9 @@ func newVolume(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*ec2.Client).CreateVolume,
 			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVolumeInput) error {
 				in.ClientToken = &s.Token
+				if in.VolumeType == ec2types.VolumeTypeGp2 { // which tells a speed, and takes none (page CreateVolume)
+					in.Iops, in.Throughput = nil, nil
+				}
 				return nil
 			})),
 		CreateFrom: []declare.Origin{{Column: "source_volume_id", Create: declare.Call((*ec2.Client).CopyVolumes,

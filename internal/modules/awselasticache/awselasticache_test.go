@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"iasql/internal/aws"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 	"iasql/internal/test/testaws"
@@ -186,5 +187,24 @@ func TestClusterDeletion(t *testing.T) {
 	if rows, err := awstest.Get(t.Context(), newCluster(awstest.Fake(server.URL)), awstest.Scope("us-east-1"),
 		[]modules.Row{{"cluster_id": modules.Text("c")}}); err != nil || len(rows) != 0 {
 		t.Errorf("of a replication group: %v, %v", rows, err)
+	}
+}
+
+// A log that is delivered no more is said to end: what ModifyCacheCluster is not told of goes on.
+func TestLogDelivery(t *testing.T) {
+	t.Parallel()
+	slow := `{"LogType":"slow-log","LogFormat":"json","DestinationType":"cloudwatch-logs","DestinationDetails":{"CloudWatchLogsDetails":{"LogGroup":"slow"}}}`
+	engine := strings.NewReplacer("slow-log", "engine-log", `"slow"`, `"engine"`).Replace(slow)
+	have := modules.Row{"cluster_id": modules.Text("sessions"), "num_nodes": modules.Int(1),
+		"log_delivery_configurations": modules.Text("[" + slow + "," + engine + "]")}
+	want := have.Clone()
+	want["log_delivery_configurations"] = modules.Text("[" + slow + "]")
+	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newCluster(c) }, have, want,
+		`<ModifyCacheClusterResponse><ModifyCacheClusterResult/></ModifyCacheClusterResponse>`,
+		"log_delivery_configurations")
+	if len(calls) != 1 || !strings.Contains(calls[0], "Enabled=false&") ||
+		!strings.Contains(calls[0], "LogType=engine-log") ||
+		!strings.Contains(calls[0], "LogGroup=slow") {
+		t.Errorf("made the calls %q", calls)
 	}
 }

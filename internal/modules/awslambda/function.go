@@ -101,6 +101,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"TenancyConfig":          "Configuration.TenancyConfig",
 				"TracingConfig":          "Configuration.TracingConfig",
 			},
+			Without: map[string]string{"PackageType": "it is Zip of what is created here"},
 			Filled: map[string][]string{
 				"CapacityProviderConfig": {"ExecutionEnvironmentMemoryGiBPerVCpu",
 					"PerExecutionEnvironmentMaxConcurrency"},

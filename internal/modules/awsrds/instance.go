@@ -2,6 +2,7 @@ package awsrds
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -223,6 +224,10 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					if s.Changes("enable_cloudwatch_logs_exports") {
 						in.CloudwatchLogsExportConfiguration = exported(s)
 					}
+					together(s, in)
+					if s.Changes(volumes) {
+						return removeVolumes(s, in)
+					}
 					return nil
 				}))),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
@@ -275,6 +280,53 @@ func restoreTo() *declare.Op {
 
 func replicate() *declare.Op {
 	return declare.Call((*rds.Client).CreateDBInstanceReadReplica, declare.Answer("DBInstance"))
+}
+
+// together says the size of storage with its speed, as AWS wants to hear them of what has a speed of its own (page
+// ModifyDBInstance, AllocatedStorage and Iops): both as they are, but for what changes.
+func together(s *declare.Step, in *rds.ModifyDBInstanceInput) {
+	if in.AllocatedStorage == nil && in.Iops == nil && in.StorageThroughput == nil {
+		return
+	}
+	is := func(column string) modules.Value {
+		if v := s.Want[column]; !v.IsNull() {
+			return v
+		}
+		return s.Have[column]
+	}
+	kind, speed := is("storage_type").String(), is("iops")
+	usual := kind == "gp3" && speed.Int() == baselineIOPS && is("storage_throughput").Int() <= baselineThroughput
+	if in.Iops == nil && !usual && slices.Contains([]string{"gp3", "io1", "io2"}, kind) {
+		in.Iops = speed.Int32Ptr()
+	}
+	if in.AllocatedStorage == nil && in.Iops != nil {
+		in.AllocatedStorage = is("allocated_storage").Int32Ptr()
+	}
+}
+
+// volumes is the column with the volumes that an instance has besides its first.
+const volumes = "additional_storage_volumes"
+
+// removeVolumes says of each volume that is not wanted any more that it goes: what the call leaves out stays (page
+// ModifyAdditionalStorageVolume).
+func removeVolumes(s *declare.Step, in *rds.ModifyDBInstanceInput) error {
+	var have []rdstypes.AdditionalStorageVolume
+	if s.Have[volumes].IsNull() {
+		return nil
+	}
+	if err := aws.ParseDocument(volumes, s.Have[volumes], &have); err != nil {
+		return err
+	}
+	for _, volume := range have {
+		name := awssdk.ToString(volume.VolumeName)
+		if !slices.ContainsFunc(in.AdditionalStorageVolumes, func(v rdstypes.ModifyAdditionalStorageVolume) bool {
+			return awssdk.ToString(v.VolumeName) == name
+		}) {
+			in.AdditionalStorageVolumes = append(in.AdditionalStorageVolumes, rdstypes.ModifyAdditionalStorageVolume{
+				VolumeName: volume.VolumeName, SetForDelete: awssdk.Bool(true)})
+		}
+	}
+	return nil
 }
 
 // lost are the states of instances that could not be made, or are lost. (Those with

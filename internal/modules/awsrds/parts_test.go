@@ -9,7 +9,11 @@ import (
 	"sync"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
+
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 	"iasql/internal/test/awstest"
 )
@@ -133,6 +137,67 @@ func TestInstanceOrigins(t *testing.T) {
 		}
 		if got := calls(); len(got) != 1 || got[0] != c.want {
 			t.Errorf("%v: calls %q, want %q", c.from, got, c.want)
+		}
+	}
+}
+
+// A volume that a row names no more goes: what ModifyDBInstance is not told of stays.
+func TestVolumeIsRemoved(t *testing.T) {
+	t.Parallel()
+	one, other := `{"VolumeName":"RDSDBDATA2","AllocatedStorage":200}`,
+		`{"VolumeName":"RDSDBDATA3","AllocatedStorage":300}`
+	have := modules.Row{"db_instance_identifier": modules.Text("orders"),
+		"additional_storage_volumes": modules.Text("[" + one + "," + other + "]")}
+	want := have.Clone()
+	want["additional_storage_volumes"] = modules.Text("[" + one + "]")
+	calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newInstance(c) }, have, want,
+		`<ModifyDBInstanceResponse><ModifyDBInstanceResult/></ModifyDBInstanceResponse>`, "additional_storage_volumes")
+	member := "AdditionalStorageVolumes.member.2."
+	if len(calls) != 1 || !strings.Contains(calls[0], member+"SetForDelete=true&"+member+"VolumeName=RDSDBDATA3") {
+		t.Errorf("made the calls %q", calls)
+	}
+}
+
+// An answer always has a structure of what is pending, which lists nothing most of the time.
+func TestNothingPending(t *testing.T) {
+	t.Parallel()
+	row, err := declare.RowOf(t.Context(), newInstance(aws.New(aws.Options{})), rdstypes.DBInstance{
+		DBInstanceIdentifier: awssdk.String("orders"), PendingModifiedValues: &rdstypes.PendingModifiedValues{},
+		ProcessorFeatures: []rdstypes.ProcessorFeature{{Name: awssdk.String("coreCount"), Value: awssdk.String("4")}},
+		AdditionalStorageVolumes: []rdstypes.AdditionalStorageVolumeOutput{
+			{VolumeName: awssdk.String("RDSDBDATA2"), AllocatedStorage: awssdk.Int32(200)}},
+	})
+	if err != nil || row["processor_features"].IsNull() || row["additional_storage_volumes"].IsNull() {
+		t.Errorf("got %v, %v", row, err)
+	}
+}
+
+// AWS wants to hear size and speed of storage together, but of small storage of the kind gp3.
+func TestStorageTogether(t *testing.T) {
+	t.Parallel()
+	row := func(kind string, size, speed int) modules.Row {
+		return modules.Row{"db_instance_identifier": modules.Text("orders"), "storage_type": modules.Text(kind),
+			"allocated_storage": modules.Int(size), "iops": modules.Int(speed), "storage_throughput": modules.Int(125)}
+	}
+	for _, c := range []struct {
+		have, want modules.Row
+		column     string
+		says       []string
+		not        string
+	}{
+		{row("io1", 100, 1000), row("io1", 100, 2000), "iops",
+			[]string{"AllocatedStorage=100&", "Iops=2000&"}, "StorageType"},
+		{row("io1", 100, 1000), row("io1", 200, 1000), "allocated_storage",
+			[]string{"AllocatedStorage=200&", "Iops=1000&"}, "StorageType"},
+		{row("gp3", 100, 3000), row("gp3", 200, 3000), "allocated_storage", []string{"AllocatedStorage=200&"}, "Iops"},
+		{row("gp2", 100, 300), row("gp2", 200, 300), "allocated_storage", []string{"AllocatedStorage=200&"}, "Iops"},
+	} {
+		calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newInstance(c) }, c.have, c.want,
+			`<ModifyDBInstanceResponse><ModifyDBInstanceResult/></ModifyDBInstanceResponse>`, c.column)
+		for _, says := range c.says {
+			if len(calls) != 1 || !strings.Contains(calls[0], says) || strings.Contains(calls[0], c.not) {
+				t.Errorf("%s of %v: made the calls %q", c.column, c.want, calls)
+			}
 		}
 	}
 }

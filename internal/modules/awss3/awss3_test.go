@@ -66,6 +66,8 @@ func TestBucketLifecycle(t *testing.T) {
 					"accelerate_configuration": {modules.Text("Enabled"), modules.Text("Suspended")},
 				},
 				// moto lacks these, or refuses what they need: see TestConfigurations.
+				// which S3 tells of rules alone
+				Along: map[string][]string{"lifecycle_configuration": {"transition_default_minimum_object_size"}},
 				Elsewhere: []string{"transition_default_minimum_object_size", "logging_configuration",
 					"notification_configuration", "object_lock_enabled", "object_lock_configuration",
 					"replication_configuration", "analytics_configurations", "inventory_configurations",

@@ -85,6 +85,8 @@ func TestQueueLifecycle(t *testing.T) {
 				},
 				Elsewhere: ofFIFO, // standard queues have no settings of FIFO queues
 				Calls:     map[string]int{"tags": 2},
+				// which a queue without a key does not have
+				Along: map[string][]string{"kms_master_key_id": {"kms_data_key_reuse_period_seconds"}},
 			})
 		})
 	}

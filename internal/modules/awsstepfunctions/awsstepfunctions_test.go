@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -134,7 +135,8 @@ func TestStates(t *testing.T) {
 	if err := awstest.Update(ctx, r, permit, scope, have, want, []string{"tracing_enabled", "kms_key_id"}); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := json.Marshal(sent); string(got) != `{"encryptionConfiguration":{"type":"AWS_OWNED_KEY"},"stateMachineArn":"`+arn+`a","tracingConfiguration":{}}` {
+	if got, _ := json.Marshal(sent); string(got) != `{"encryptionConfiguration":{"type":"AWS_OWNED_KEY"},`+
+		`"roleArn":"arn:aws:iam::123456789012:role/service/r","stateMachineArn":"`+arn+`a","tracingConfiguration":{}}` {
 		t.Errorf("sent %s", got)
 	}
 	for f, class := range map[awstest.Fault]modules.Class{
@@ -153,6 +155,27 @@ func TestStates(t *testing.T) {
 			modules.Row{"name": modules.Text("a"), "role_name": modules.Text("r"), "definition": modules.Text("{}")},
 			""); err == nil || modules.ClassOf(err) != class {
 			t.Errorf("%v: got %v, want class %s", f, err, class)
+		}
+	}
+}
+
+// A change of neither the definition nor the role says the role all the same, without which AWS refuses it.
+func TestRoleStandsIn(t *testing.T) {
+	t.Parallel()
+	have := modules.Row{"arn": modules.Text("arn:aws:states:us-east-1:123456789012:stateMachine:m"),
+		"name": modules.Text("m"), "definition": modules.Text(`{"StartAt":"a"}`), "role_name": modules.Text("r"),
+		"role_arn":        modules.Text("arn:aws:iam::123456789012:role/service/r"),
+		"tracing_enabled": modules.Bool(false)}
+	want := have.Clone()
+	want["tracing_enabled"], want["definition"] = modules.Bool(true), modules.Text(`{"StartAt":"b"}`)
+	for column, says := range map[string]string{
+		"tracing_enabled": `"roleArn":"arn:aws:iam::123456789012:role/service/r"`, "definition": `"definition":`,
+	} {
+		calls := awstest.Sent(t, func(c *aws.Clients) modules.Updater { return newStateMachine(c) }, have, want,
+			`{"updateDate":1}`, column)
+		if len(calls) != 1 || !strings.Contains(calls[0], says) ||
+			strings.Contains(calls[0], "roleArn") == strings.Contains(calls[0], `"definition"`) {
+			t.Errorf("%s: made the calls %q", column, calls)
 		}
 	}
 }

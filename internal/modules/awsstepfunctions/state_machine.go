@@ -104,13 +104,14 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 	})
 }
 
-// changed leaves out of an update what does not change.
+// changed leaves out of an update what does not change. AWS wants a definition or a role in each (page
+// UpdateStateMachine, MissingRequiredParameter): the role stands in for a change of neither.
 func changed(_ context.Context, s *declare.Step, in *sfn.UpdateStateMachineInput) error {
 	in.EncryptionConfiguration = encryption(in.EncryptionConfiguration)
 	if !s.Changes("definition") {
 		in.Definition = nil
 	}
-	if !s.Changes("role_name") {
+	if s.Changes("definition") && !s.Changes("role_name") {
 		in.RoleArn = nil
 	}
 	if !s.Changes("log_level", "log_group_arn", "include_execution_data") {

@@ -11,6 +11,7 @@ import (
 )
 
 // An edit of one thing sends nothing else (R35): the definition's text is its author's, 1.0 in it is no 1.
+// But for the role, without which, or a definition, AWS refuses it.
 func TestUntouchedDefinition(t *testing.T) {
 	t.Parallel()
 	update := func(columns ...string) *sfn.UpdateStateMachineInput {
@@ -24,7 +25,7 @@ func TestUntouchedDefinition(t *testing.T) {
 		}
 		return in
 	}
-	if in := update("tracing_enabled"); in.Definition != nil || in.RoleArn != nil || in.LoggingConfiguration != nil ||
+	if in := update("tracing_enabled"); in.Definition != nil || in.RoleArn == nil || in.LoggingConfiguration != nil ||
 		in.EncryptionConfiguration != nil || in.TracingConfiguration == nil {
 		t.Errorf("an edit of tracing sends %+v", in)
 	}

@@ -57,6 +57,7 @@ func TestVPCLifecycle(t *testing.T) {
 				tags(map[string]string{"Name": "b"}), modules.Null},
 		},
 		Calls: map[string]int{"tags": 2}, // CreateTags and DeleteTags
+		Once:  true,                      // moto deletes the DHCP options along with the VPC
 	})
 }
 

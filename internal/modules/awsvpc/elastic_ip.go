@@ -38,8 +38,9 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 			declare.EC2Tags(ec2types.ResourceTypeElasticIp),
 		},
 		Published: declare.Published{Type: "AWS::EC2::EIP", Since: 6,
-			Fixed: []string{"Domain"},
-			Along: []string{"Address", "IpamPoolId"},
+			Columns: map[string]string{"InstanceId": "elastic_ip_association.instance_id"},
+			Fixed:   []string{"Domain"},
+			Along:   []string{"Address", "IpamPoolId"},
 			Docs: map[string]string{
 				"Address": "The address of one's own pool that is allocated, or one that has been " +
 					"released and may be got back. It matters when the row is inserted, and never again.",

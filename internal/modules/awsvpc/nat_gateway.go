@@ -59,8 +59,9 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 			declare.EC2Tags(ec2types.ResourceTypeNatgateway),
 		},
 		Published: declare.Published{Type: "AWS::EC2::NatGateway", Since: 6,
-			Along:   []string{"AvailabilityZoneAddresses", "SecondaryPrivateIpAddressCount"},
-			Columns: map[string]string{"PrivateIpAddress": "private_ip"},
+			Along: []string{"AvailabilityZoneAddresses", "SecondaryPrivateIpAddressCount"},
+			Without: map[string]string{"PrivateIpAddress": "AWS gives it one of its subnet, and a gateway in the " +
+				"place of another may be in another subnet"},
 			Docs: map[string]string{
 				"AvailabilityMode": "Whether it is in one availability zone (zonal, if left out) or in " +
 					"those of a VPC (regional).",

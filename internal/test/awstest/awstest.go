@@ -115,6 +115,11 @@ type Case struct {
 	Elsewhere []string
 	// Unsaid are columns that a read does not always say.
 	Unsaid []string
+	// Along are, by column, others that a change of it changes in the object as well, because they say the same or AWS
+	// allows one of them.
+	Along map[string][]string
+	// Once: the emulator lets the name be used once, or the object is one of a kind, so that it is not made again.
+	Once bool
 	// Calls are the mutating calls that a change of the column may take; a
 	// column that is missing takes one.
 	Calls map[string]int
@@ -164,14 +169,17 @@ func Lifecycle(t *testing.T, c Case) {
 			r.refused("update "+column, func() error {
 				return Update(r.ctx, r.Resource.(modules.Updater), nil, r.Scope, have, r.Want, []string{column})
 			})
+			before := have
 			r.update(have, column)
 			have = r.converge(created)
+			r.onlyThat(column, before, have)
 			if calls, _ := r.journal.Take(); len(calls) > 0 {
 				t.Errorf("after %s was updated there was more to update: %v", column, calls)
 			}
 		}
 	}
 	r.deletes(have, created)
+	r.again(have)
 }
 
 // Get reads the objects with these identities, and returns their rows.
@@ -301,6 +309,54 @@ func (r *run) converge(identity modules.Row) modules.Row {
 		r.Fatalf("columns %v still differ: got %v, want %v", differ, have, r.Want)
 	}
 	return have
+}
+
+// onlyThat checks that a change of one column has changed nothing else that one may change of the object (R35).
+func (r *run) onlyThat(column string, before, after modules.Row) {
+	r.Helper()
+	for _, name := range r.mutable() {
+		was, had := before[name]
+		is, has := after[name]
+		if name != column && had && has && !slices.Contains(r.Along[column], name) &&
+			!r.table.Column(name).Same(was, is) {
+			r.Errorf("a change of column %s to %s has changed column %s from %s to %s", column, r.Want[column], name,
+				was, is)
+		}
+	}
+}
+
+// again makes the object anew from its row, once it has gone: the two are equal but for what AWS assigns.
+func (r *run) again(row modules.Row) {
+	r.Helper()
+	if r.Once {
+		return
+	}
+	first := r.Want
+	r.Want = modules.Row{}
+	for i := range r.table.Columns {
+		c := &r.table.Columns[i]
+		if v, ok := row[c.Name]; ok && !c.Computed && !v.IsNull() {
+			r.Want[c.Name] = v
+		}
+		if c.WriteOnly || c.Local {
+			r.Want[c.Name] = first[c.Name]
+		}
+	}
+	created, err := r.create(r.permit, "token-again")
+	if err != nil {
+		r.Errorf("create again, from its row %v: %v", r.Want, err)
+		return
+	}
+	have := r.converge(created)
+	for i := range r.table.Columns {
+		c := &r.table.Columns[i]
+		if want, ok := r.Want[c.Name]; ok && !c.Local && !c.WriteOnly && !c.Same(have[c.Name], want) {
+			r.Errorf("made again from its row, column %s is %s, not %s", c.Name, have[c.Name], want)
+		}
+	}
+	if err := Delete(r.ctx, r.Resource.(modules.Deleter), r.permit, r.Scope, have); err != nil {
+		r.Errorf("delete what was made again: %v", err)
+	}
 }
 
 // differ returns the changeable columns in which the object is not as wanted.
