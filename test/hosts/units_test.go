@@ -1,8 +1,17 @@
 package hosts
 
 import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"iasql/internal/hosts/runner"
 )
 
 // TestUnits takes host_unit through its life, step by step, from both sides. Every step is followed by a full cycle
@@ -217,7 +226,7 @@ func TestUnitsRestart(t *testing.T) {
 	w.PSQL(`UPDATE host_unit SET active = 'running'`)
 	settled(6)
 	// The host keeps what it is started anew for; tracked, it shows what is due and does nothing.
-	w.PSQL(`INSERT INTO iasql_modes (account, "table", mode) VALUES ('here', 'host_unit', 'TRACK')`)
+	w.PSQL(`INSERT INTO iasql_mode (mode, table_name) VALUES ('TRACK', 'host_unit')`)
 	b.must(`echo tracked > /etc/app/a.conf`)
 	w.sync()
 	w.row("{/etc/app/a.conf}", `SELECT restart_due FROM host_unit`)
@@ -232,4 +241,89 @@ func escape(text string) string { return strings.ReplaceAll(text, "'", "''") }
 func (w *world) together(statements ...string) {
 	w.Helper()
 	w.PSQL(append(append([]string{"BEGIN"}, statements...), "COMMIT")...)
+}
+
+// direct starts a runner inside, and talks to it without an engine.
+func (b *booted) direct() *direct {
+	b.t.Helper()
+	program, err := built()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.root, "runner"), program, 0o755) // #nosec G306 -- a program
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	d := &direct{t: b.t, process: exec.Command("nsenter", "-t", strconv.Itoa(b.pid), "--all", "--", "/runner")}
+	if d.in, err = d.process.StdinPipe(); err != nil {
+		b.t.Fatal(err)
+	}
+	out, err := d.process.StdoutPipe()
+	if err == nil {
+		d.lines = bufio.NewReader(out)
+		err = d.process.Start()
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = d.in.Close(); _ = d.process.Wait() })
+	d.answer()
+	return d
+}
+
+// TestUnitsArmed: a change of a unit that lets one in is undone by the host unless somebody who has come in anew confirms
+// it: its file, its drop-ins, whether it is enabled and whether it runs.
+func TestUnitsArmed(t *testing.T) {
+	t.Parallel()
+	b := bootSystemd(t)
+	b.must("cat > /etc/systemd/system/ssh.service <<'E'\n" + service("ssh") + "E\nsystemctl daemon-reload; systemctl enable --now ssh.service")
+	d := b.direct()
+	state := func() string {
+		return b.must(`cd /etc/systemd/system; systemctl is-enabled ssh.service; systemctl is-active ssh.service; sha256sum ssh.service | cut -c1-8; ls ssh.service.d 2>/dev/null`)
+	}
+	now := func() json.RawMessage {
+		a := d.ask(&runner.Request{Verb: runner.Check, Parts: []runner.Part{{Kind: runner.KindUnit, Names: []string{"ssh.service"}}}})
+		if len(a.Items) != 1 {
+			t.Fatalf("%+v", a)
+		}
+		d.answer() // the end
+		return a.Items[0]
+	}
+	arm := func(id string, want runner.Unit, after time.Duration) {
+		t.Helper()
+		want.Name = "ssh.service"
+		item, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := d.ask(&runner.Request{Verb: runner.Apply, Change: &runner.Change{Kind: runner.KindUnit, Want: item, Have: now()},
+			Guard: &runner.Guard{ID: id, After: after.Milliseconds()}})
+		if a.Error != nil {
+			t.Fatal(a.Error)
+		}
+	}
+	before := state()
+	no, disabled, text := false, runner.Disabled, service("other")
+	drops := map[string]string{"x.conf": "[Service]\nNice=1\n"}
+	for id, want := range map[string]runner.Unit{"stop": {Running: &no}, "all": {Running: &no, Enabled: &disabled, UnitFile: &text, DropIns: &drops}} {
+		arm(id, want, 2*time.Second)
+		if state() == before {
+			t.Errorf("%s has changed nothing", id)
+		}
+		for until := time.Now().Add(shortly); state() != before && time.Now().Before(until); {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if got := state(); got != before {
+			t.Errorf("%s: it is %s, and was %s", id, got, before)
+		}
+		if got := d.outcome(id); got.State != runner.Undone {
+			t.Errorf("%s: %+v", id, got)
+		}
+	}
+	arm("well", runner.Unit{DropIns: &drops}, time.Minute)
+	if got := d.outcome("well"); got.State != runner.Confirmed {
+		t.Errorf("%+v", got)
+	}
+	if got := state(); !strings.HasSuffix(got, "x.conf") {
+		t.Errorf("it is %s", got)
+	}
 }

@@ -42,8 +42,9 @@ const (
 
 // bus is a connection to systemd.
 type bus struct {
-	conn *dbus.Conn
-	of   string // the root that it is of
+	conn   *dbus.Conn
+	of     string // the root that it is of
+	shared bool   // by the system's bus
 }
 
 // openBus connects to the systemd of the host, or to the one below the root. No symbolic link is followed.
@@ -100,7 +101,7 @@ func (t *tree) dialBus(at string) (*bus, error) {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &bus{c, t.root}, nil
+	return &bus{c, t.root, at == busSocket}, nil
 }
 
 // boundedConn is a connection of which no more than so much is read.
@@ -202,7 +203,7 @@ type loaded struct {
 	needsReload, canReload                                       bool
 	invocation                                                   string
 	started                                                      time.Time // when it was begun to be started
-	job                                                          bool
+	unmet                                                        bool      // a condition of its file
 }
 
 // running reports whether it is active, or about to be.
@@ -242,10 +243,9 @@ func (b *bus) load(name string) (*loaded, error) {
 	if at, is := all["InactiveExitTimestamp"].Value().(uint64); is {
 		l.started = time.UnixMicro(int64(at & (1<<62 - 1)))
 	}
-	if job, is := all["Job"].Value().([]any); is && len(job) > 0 {
-		number, _ := job[0].(uint32)
-		l.job = number != 0
-	}
+	met, _ := all["ConditionResult"].Value().(bool)
+	looked, _ := all["ConditionTimestamp"].Value().(uint64)
+	l.unmet = looked != 0 && !met
 	if of := interfaces[name[strings.LastIndex(name, ".")+1:]]; of != "" && l.loadState == "loaded" {
 		if l.active == "failed" || l.active == "activating" {
 			l.result = b.property(l.at, of, "Result")
@@ -278,25 +278,47 @@ func plain(text string) string {
 	return text
 }
 
-// work asks systemd for a job, such as StartUnit, and waits until it has ended, well or not.
-func (b *bus) work(method, name string) error {
+// jobRemoved is the signal that says how a job ended.
+const jobRemoved = "JobRemoved"
+
+// work asks systemd for a job, such as StartUnit, and waits until it has ended. It returns how: done, failed,
+// dependency, and so on; "" if systemd has not said.
+func (b *bus) work(method, name string) (string, error) {
+	signals := make(chan *dbus.Signal, 256)
+	b.conn.Signal(signals)
+	defer b.conn.RemoveSignal(signals)
+	if b.shared {
+		_ = b.conn.AddMatchSignal(dbus.WithMatchInterface(systemd+".Manager"), dbus.WithMatchMember(jobRemoved))
+	}
+	_ = b.ask("Subscribe", nil) // on a connection that has subscribed it fails, and does no harm
 	var job dbus.ObjectPath
 	if err := b.ask(method, []any{&job}, name, "replace"); err != nil {
-		return busFailure(strings.ToLower(strings.TrimSuffix(method, "Unit")), name, err)
+		return "", busFailure(strings.ToLower(strings.TrimSuffix(method, "Unit")), name, err)
 	}
-	pause := 5 * time.Millisecond
-	for until := time.Now().Add(jobWithin); time.Now().Before(until); time.Sleep(pause) {
-		var v dbus.Variant
-		err := b.call(job, getOne, []any{&v}, systemd+".Job", "State")
-		if err != nil {
-			if b.conn.Connected() {
-				return nil // there is no such job any more
+	over, look := time.NewTimer(jobWithin), time.NewTicker(time.Second)
+	defer over.Stop()
+	defer look.Stop()
+	for {
+		select {
+		case s, open := <-signals:
+			if !open {
+				return "", &Failure{Unspecified, fmt.Sprintf("unit %s: systemd has ended the connection", name)}
 			}
-			return busFailure("wait for", name, err)
+			if s.Name != systemd+".Manager."+jobRemoved || len(s.Body) < 4 || s.Body[1] != job {
+				continue
+			}
+			result, _ := s.Body[3].(string)
+			return plain(result), nil
+		case <-look.C:
+			var v dbus.Variant
+			if err := b.call(job, getOne, []any{&v}, systemd+".Job", "State"); err != nil && len(signals) == 0 {
+				return "", nil // there is no such job any more
+			}
+		case <-over.C:
+			return "", &Failure{Busy, fmt.Sprintf("unit %s: systemd has not ended the job (%s) within %s", name, method,
+				jobWithin)}
 		}
-		pause = min(2*pause, 200*time.Millisecond)
 	}
-	return &Failure{Busy, fmt.Sprintf("unit %s: systemd has not ended the job (%s) within %s", name, method, jobWithin)}
 }
 
 // Keys of a map in order, for texts.

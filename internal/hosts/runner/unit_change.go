@@ -279,7 +279,7 @@ func (r *unitReader) enable(want *Unit) error {
 	if err != nil {
 		return err
 	}
-	is := enabledOf(state)
+	is := enabledOf(want.Name, state)
 	if is == *want.Enabled {
 		return nil
 	}
@@ -291,7 +291,7 @@ func (r *unitReader) enable(want *Unit) error {
 		if state, err = r.bus.fileState(want.Name); err != nil {
 			return err
 		}
-		is = enabledOf(state)
+		is = enabledOf(want.Name, state)
 	}
 	if is != *want.Enabled {
 		why := ""
@@ -379,7 +379,8 @@ func (r *unitReader) setTriggers(want *Unit, l *loaded, kept *keptUnit) error {
 }
 
 func (r *unitReader) stop(name string) error {
-	if err := r.bus.work("StopUnit", name); err != nil {
+	result, err := r.bus.work("StopUnit", name)
+	if err != nil {
 		return err
 	}
 	l, err := r.bus.load(name)
@@ -387,7 +388,7 @@ func (r *unitReader) stop(name string) error {
 		return err
 	}
 	if l.running() {
-		return r.failed("stop", l)
+		return r.failed("stop", l, result)
 	}
 	return nil
 }
@@ -412,7 +413,8 @@ func (r *unitReader) start(name, method string, before *loaded, kept *keptUnit) 
 	if before.active == "failed" {
 		_ = r.bus.ask("ResetFailedUnit", nil, name) // else it may have been started too often
 	}
-	if err := r.bus.work(method, name); err != nil {
+	result, err := r.bus.work(method, name)
+	if err != nil {
 		return err
 	}
 	l, err := r.bus.load(name)
@@ -433,10 +435,10 @@ func (r *unitReader) start(name, method string, before *loaded, kept *keptUnit) 
 	verb := strings.ToLower(strings.TrimSuffix(method, "Unit"))
 	switch {
 	case l.active == "failed", l.sub == "auto-restart":
-		return r.failed(verb, l)
+		return r.failed(verb, l, result)
 	case l.running():
-	case r.resultOf(l) != "success", l.invocation == before.invocation:
-		return r.failed(verb, l)
+	case result != "done" && result != "", l.unmet, r.resultOf(l) != "success":
+		return r.failed(verb, l, result)
 	case method == "StartUnit":
 		return &Failure{Invalid, fmt.Sprintf("unit %s was started and has ended by itself, with success: it is none "+
 			"that goes on running. Leave active NULL, give it RemainAfterExit=yes, or start it by a timer", name)}
@@ -461,13 +463,18 @@ func (r *unitReader) resultOf(l *loaded) string {
 }
 
 // failed says why a unit has not been started or stopped.
-func (r *unitReader) failed(verb string, l *loaded) error {
+func (r *unitReader) failed(verb string, l *loaded, job string) error {
 	text := fmt.Sprintf("%s unit %s: it is %s (%s)", verb, l.id, l.active, l.sub)
 	if l.result != "" && l.result != "success" {
 		text += ", with the result " + l.result
 	}
-	if verb != "stop" && l.active == "inactive" {
-		text += ": a unit that it needs has failed, or a condition of its file is not met"
+	switch {
+	case l.unmet:
+		text += ", because a condition of its file is not met"
+	case job == "dependency":
+		text += ", because a unit that it needs has failed"
+	case job != "done" && job != "failed" && job != "":
+		text += ", and the job ended as " + job
 	}
 	p := r.tree.run(lookWithin, "/usr/bin/journalctl", "--no-pager", "--quiet", "--output=cat",
 		fmt.Sprintf("--lines=%d", lastLines), "--unit="+l.id)

@@ -207,7 +207,7 @@ func (r *unitReader) unit(name string) (*Unit, *loaded, error) {
 		if err != nil || state == "" {
 			return nil, nil, err
 		}
-		enabled := enabledOf(state)
+		enabled := enabledOf(name, state)
 		u.Enabled = &enabled
 		return u, &loaded{}, nil
 	}
@@ -215,7 +215,7 @@ func (r *unitReader) unit(name string) (*Unit, *loaded, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	enabled := enabledOf(l.fileState)
+	enabled := enabledOf(name, l.fileState)
 	switch {
 	case l.id != name: // it is another name of that
 		return nil, l, nil
@@ -240,10 +240,14 @@ func (r *unitReader) unit(name string) (*Unit, *loaded, error) {
 }
 
 // enabledOf returns what a state of a unit's file comes to.
-func enabledOf(state string) string {
+func enabledOf(name, state string) string {
 	switch state {
 	case "enabled":
 		return Enabled
+	case "indirect":
+		if isTemplate(name) { // an instance is enabled, and the template is none the more
+			return Disabled
+		}
 	case "masked", "masked-runtime":
 		return Masked
 	case "disabled", "enabled-runtime", "linked", "linked-runtime":
