@@ -421,15 +421,15 @@ func (r *unitReader) start(name, method string, before *loaded, kept *keptUnit) 
 	if err != nil {
 		return err
 	}
+	ready := true
 	if strings.HasSuffix(name, ".service") {
-		kind := r.bus.property(l.at, "Service", "Type")
-		if kind == "simple" || kind == "exec" || kind == "idle" {
-			for until := time.Now().Add(settleFor); l.active == "active" && time.Now().Before(until); {
-				time.Sleep(50 * time.Millisecond)
-				if l, err = r.bus.load(name); err != nil {
-					return err
-				}
-			}
+		ready = !slices.Contains([]string{"simple", "exec", "idle"}, r.bus.property(l.at, "Service", "Type"))
+	}
+	for until := time.Now().Add(settleFor); time.Now().Before(until) &&
+		(!ready && l.active == "active" || l.active == "deactivating"); {
+		time.Sleep(50 * time.Millisecond)
+		if l, err = r.bus.load(name); err != nil {
+			return err
 		}
 	}
 	verb := strings.ToLower(strings.TrimSuffix(method, "Unit"))
