@@ -315,7 +315,11 @@ func TestUnitsArmed(t *testing.T) {
 		if got := state(); got != before {
 			t.Errorf("%s: it is %s, and was %s", id, got, before)
 		}
-		if got := d.outcome(id); got.State != runner.Undone {
+		got := d.outcome(id)
+		for until := time.Now().Add(shortly); got.State == runner.Armed && time.Now().Before(until); got = d.outcome(id) {
+			time.Sleep(100 * time.Millisecond) // it is being undone
+		}
+		if got.State != runner.Undone {
 			t.Errorf("%s: %+v", id, got)
 		}
 	}

@@ -101,7 +101,26 @@ func (t *tree) dialBus(at string) (*bus, error) {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return &bus{c, t.root, at == busSocket}, nil
+	b := &bus{c, t.root, at == busSocket}
+	if err := b.wake(); err != nil {
+		b.close()
+		return nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return b, nil
+}
+
+// wake has systemd answer for the first time. Where the end of the authentication and the first call arrive together, it
+// looks at the call no sooner than something else arrives.
+func (b *bus) wake() error {
+	pause := 50 * time.Millisecond
+	for until := time.Now().Add(busWithin); ; pause = min(2*pause, 2*time.Second) {
+		ctx, cancel := context.WithTimeout(context.Background(), pause)
+		err := b.conn.Object(systemd, managerPath).CallWithContext(ctx, "org.freedesktop.DBus.Peer.Ping", 0).Err
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || time.Now().After(until) {
+			return err
+		}
+	}
 }
 
 // boundedConn is a connection of which no more than so much is read.
