@@ -153,8 +153,8 @@ type Column struct {
 	// depends on the object waits for that.
 	Deferred bool
 	Local    bool // belongs to the database alone; from the cloud only when the record is first inserted
-	// Asks: the cloud decides it ([Column.Computed]), and an object that has a value in it asks for an update, such as a
-	// service that has to be started anew. It is updated, unless the record is tracked or paused.
+	// Asks: the cloud decides it ([Column.Computed]), and an object that has a value in it asks for an update, such as
+	// a service that has to be started anew. It is updated, unless the record is tracked or paused.
 	Asks bool
 	// Equal tells whether two non-NULL values mean the same to the cloud; nil
 	// means their canonical texts are equal.

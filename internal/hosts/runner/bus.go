@@ -63,7 +63,8 @@ func (t *tree) openBus() (*bus, error) {
 			first = err
 		}
 	}
-	return nil, &Failure{Refused, fmt.Sprintf("systemd cannot be asked about units, if the host has it at all: %v", first)}
+	return nil, &Failure{Refused, fmt.Sprintf("systemd cannot be asked about units, if the host has it at all: %v",
+		first)}
 }
 
 func (t *tree) dialBus(at string) (*bus, error) {
@@ -109,8 +110,8 @@ func (t *tree) dialBus(at string) (*bus, error) {
 	return b, nil
 }
 
-// wake has systemd answer for the first time. Where the end of the authentication and the first call arrive together, it
-// looks at the call no sooner than something else arrives.
+// wake has systemd answer for the first time. Where the end of the authentication and the first call arrive together,
+// it looks at the call no sooner than something else arrives.
 func (b *bus) wake() error {
 	pause := 50 * time.Millisecond
 	for until := time.Now().Add(busWithin); ; pause = min(2*pause, 2*time.Second) {

@@ -283,7 +283,8 @@ func (r *unitReader) enable(want *Unit) error {
 	if is == *want.Enabled {
 		return nil
 	}
-	method := map[string]string{Enabled: "EnableUnitFiles", Disabled: "DisableUnitFiles", Masked: "MaskUnitFiles"}[*want.Enabled]
+	method := map[string]string{Enabled: "EnableUnitFiles", Disabled: "DisableUnitFiles",
+		Masked: "MaskUnitFiles"}[*want.Enabled]
 	if method != "" && (is != Static || *want.Enabled == Masked) {
 		if err := r.changeFiles(method, want.Name, false); err != nil {
 			return err
@@ -296,10 +297,11 @@ func (r *unitReader) enable(want *Unit) error {
 	if is != *want.Enabled {
 		why := ""
 		if is == Static {
-			why = ": its file has no section [Install] that says when it is started, so that it can be neither enabled " +
-				"nor disabled. Leave enabled NULL, or give it that section by unit_file"
+			why = ": its file has no section [Install] that says when it is started, so that it can be neither " +
+				"enabled nor disabled. Leave enabled NULL, or give it that section by unit_file"
 		}
-		return &Failure{Invalid, fmt.Sprintf("unit %s is %s (%s), and not %s%s", want.Name, is, state, *want.Enabled, why)}
+		return &Failure{Invalid, fmt.Sprintf("unit %s is %s (%s), and not %s%s", want.Name, is, state, *want.Enabled,
+			why)}
 	}
 	return nil
 }
@@ -499,9 +501,9 @@ func (r *unitReader) remove(name string, now *Unit) error {
 	}
 	instance := templateOf(name) != ""
 	if r.brought(name) || *now.UnitFile == "" && !instance {
-		return &Failure{Refused, fmt.Sprintf("unit %[1]s is there by more than its own file, as a package brings it: it "+
-			"goes with its package. To have it as the package does: UPDATE host_unit SET unit_file = NULL, drop_ins = "+
-			"NULL, restart_on = NULL, reload_on = NULL WHERE name = '%[1]s'; to let go of the record: SELECT "+
+		return &Failure{Refused, fmt.Sprintf("unit %[1]s is there by more than its own file, as a package brings it: "+
+			"it goes with its package. To have it as the package does: UPDATE host_unit SET unit_file = NULL, drop_ins "+
+			"= NULL, restart_on = NULL, reload_on = NULL WHERE name = '%[1]s'; to let go of the record: SELECT "+
 			"iasql_forget('host_unit', id)", name)}
 	}
 	if now.Running != nil && *now.Running {

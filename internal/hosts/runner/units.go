@@ -178,8 +178,8 @@ func checkUnit(name string) error {
 		return nil
 	}
 	return &Failure{Refused, fmt.Sprintf("%q is no name of a unit that can be managed: it ends in .service, .socket, "+
-		".timer, .path, .mount, .automount, .swap, .target or .slice, and has letters, digits, and : _ . \\ @ - before "+
-		"that", name)}
+		".timer, .path, .mount, .automount, .swap, .target or .slice, and has letters, digits, and : _ . \\ @ - "+
+		"before that", name)}
 }
 
 // unit reads a unit, nil if there is none, and what systemd says of it.

@@ -45,14 +45,17 @@ const (
 	columnResult, columnNeedsReload                      = "result", "needs_reload"
 	running, stopped                                     = "running", "stopped"
 	tableFile, tablePackage, columnPath, columnPackage   = "host_file", "host_package", "path", "name"
-	triggerDoc                                           = "absolute paths, as patterns of host_scope (/etc/myapp/**), and package:NAME, in which * stands for any characters. "
 )
+
+// triggerDoc says what restart_on and reload_on may have.
+const triggerDoc = "absolute paths, as patterns of host_scope (/etc/myapp/**), and package:NAME, in which * stands " +
+	"for any characters. "
 
 var table = &modules.Table{
 	Name: "host_unit",
-	Doc: "The units of systemd that a row of host_scope of kind unit names: services, sockets, timers, paths, mounts, " +
-		"targets and slices, templates among them. Those that a host cannot be without while it runs (systemd-*, " +
-		"dbus, -.mount) are shown and not changed; a change of one by which one gets in, such as ssh.service, is " +
+	Doc: "The units of systemd that a row of host_scope of kind unit names: services, sockets, timers, paths, " +
+		"mounts, targets and slices, templates among them. Those that a host cannot be without while it runs " +
+		"(systemd-*, dbus, -.mount) are shown and not changed; a change of one by which one gets in, such as ssh.service, is " +
 		"undone by the host unless the engine comes in anew.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
@@ -68,11 +71,11 @@ var table = &modules.Table{
 				"myapp@1.service."},
 		{Name: columnEnabled, Type: modules.TypeText, OptionalComputed: true,
 			Enum: []string{runner.Enabled, runner.Disabled, runner.Masked, runner.Static},
-			Doc: "Whether it is started at a boot: enabled, disabled, masked (it cannot be started at all), or static: " +
-				"its file does not say when, and others start it. NULL: as it is."},
+			Doc: "Whether it is started at a boot: enabled, disabled, masked (it cannot be started at all), or " +
+				"static: its file does not say when, and others start it. NULL: as it is."},
 		{Name: columnActive, Type: modules.TypeText, OptionalComputed: true, Enum: []string{running, stopped},
-			Doc: "running or stopped. One that has failed is stopped, and active_state says so. NULL: as it is, and of " +
-				"a template, which is neither."},
+			Doc: "running or stopped. One that has failed is stopped, and active_state says so. NULL: as it is, and " +
+				"of a template, which is neither."},
 		{Name: columnUnitFile, Type: modules.TypeText,
 			Check: "unit_file <> '' AND octet_length(unit_file) <= 65536",
 			Doc: "The text of its own file, /etc/systemd/system/NAME. NULL: there is none, and the unit is as its " +
@@ -89,11 +92,12 @@ var table = &modules.Table{
 				"the last of them. The host keeps this, and what the unit was started with."},
 		{Name: columnReloadOn, Type: modules.TypeTexts, Unordered: true, EmptyIsNull: true,
 			Check: triggerCheck("reload_on"),
-			Doc: "What has it reload, if it can, and else start anew: " + triggerDoc + "What restart_on names besides " +
-				"has it start anew."},
-		{Name: columnRestartDue, Type: modules.TypeTexts, Computed: true, Asks: true, Unordered: true, EmptyIsNull: true,
-			Doc: "What of restart_on and reload_on has changed since it was started. It is started anew for that, and " +
-				"then this is NULL."},
+			Doc: "What has it reload, if it can, and else start anew: " + triggerDoc + "What restart_on names " +
+				"besides has it start anew."},
+		{Name: columnRestartDue, Type: modules.TypeTexts, Computed: true, Asks: true, Unordered: true,
+			EmptyIsNull: true,
+			Doc: "What of restart_on and reload_on has changed since it was started. It is started anew for that, " +
+				"and then this is NULL."},
 		{Name: columnDescription, Type: modules.TypeText, Computed: true, Doc: "What its file says it is."},
 		{Name: columnActiveState, Type: modules.TypeText, Computed: true,
 			Doc: "What systemd says of it: active, inactive, failed, activating and so on."},
@@ -108,11 +112,11 @@ var table = &modules.Table{
 	Checks: []string{"enabled <> 'masked' OR unit_file IS NULL"},
 }
 
-// triggerCheck is what restart_on and reload_on have to meet, without a subquery: each element ends in a line break then,
-// which none of them has.
+// triggerCheck is what restart_on and reload_on have to meet, without a subquery: each element ends in a line break
+// then, which none of them has.
 func triggerCheck(column string) string {
-	return column + ` IS NULL OR cardinality(` + column + `) <= 100 AND array_position(` + column + `, NULL) IS NULL AND ` +
-		`array_to_string(` + column + `, E'\n') || E'\n' ~ '^((package:[A-Za-z0-9+.:*?-]{1,200}|(/[^/[:cntrl:]]+)+)\n)*$'`
+	return column + ` IS NULL OR cardinality(` + column + `) <= 100 AND array_position(` + column +
+		`, NULL) IS NULL AND array_to_string(` + column + `, E'\n') || E'\n' ~ '^((package:[A-Za-z0-9+.:*?-]{1,200}|(/[^/[:cntrl:]]+)+)\n)*$'`
 }
 
 // after: a unit is changed after the files and packages that it is started anew for.
@@ -137,8 +141,8 @@ func after(row modules.Row, other string, of modules.Row) bool {
 // ways are the units by which one gets into a host.
 var ways = []struct{ patterns, reason string }{
 	{"ssh.* ssh@* sshd* sshd@* dropbear*", "it lets one in"},
-	{"networking.* network* ifup* NetworkManager* systemd-networkd* connman* wicked* netplan* wpa_supplicant* dhcpcd* " +
-		"dhclient* openvpn* wg-quick@* tailscaled* zerotier* strongswan*", "one gets in by the network"},
+	{"networking.* network* ifup* NetworkManager* systemd-networkd* connman* wicked* netplan* wpa_supplicant* " +
+		"dhcpcd* dhclient* openvpn* wg-quick@* tailscaled* zerotier* strongswan*", "one gets in by the network"},
 	{"nftables.* iptables* ip6tables* netfilter-persistent.* ufw.* firewalld.* fail2ban.*",
 		"it says who is let in from where"},
 	{"systemd-resolved* nscd* nslcd* sssd* winbind*", "names and logins are looked up by it"},
