@@ -55,8 +55,8 @@ var table = &modules.Table{
 	Name: "host_unit",
 	Doc: "The units of systemd that a row of host_scope of kind unit names: services, sockets, timers, paths, " +
 		"mounts, targets and slices, templates among them. Those that a host cannot be without while it runs " +
-		"(systemd-*, dbus, -.mount) are shown and not changed; a change of one by which one gets in, such as ssh.service, is " +
-		"undone by the host unless the engine comes in anew.",
+		"(systemd-*, dbus, -.mount) are shown and not changed; a change of one by which one gets in, such as " +
+		"ssh.service, is undone by the host unless the engine comes in anew.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
 	Creation: modules.ByName,
@@ -116,7 +116,8 @@ var table = &modules.Table{
 // then, which none of them has.
 func triggerCheck(column string) string {
 	return column + ` IS NULL OR cardinality(` + column + `) <= 100 AND array_position(` + column +
-		`, NULL) IS NULL AND array_to_string(` + column + `, E'\n') || E'\n' ~ '^((package:[A-Za-z0-9+.:*?-]{1,200}|(/[^/[:cntrl:]]+)+)\n)*$'`
+		`, NULL) IS NULL AND array_to_string(` + column +
+		`, E'\n') || E'\n' ~ '^((package:[A-Za-z0-9+.:*?-]{1,200}|(/[^/[:cntrl:]]+)+)\n)*$'`
 }
 
 // after: a unit is changed after the files and packages that it is started anew for.
