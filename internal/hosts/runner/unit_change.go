@@ -503,8 +503,8 @@ func (r *unitReader) remove(name string, now *Unit) error {
 	if r.brought(name) || *now.UnitFile == "" && !instance {
 		return &Failure{Refused, fmt.Sprintf("unit %[1]s is there by more than its own file, as a package brings it: "+
 			"it goes with its package. To have it as the package does: UPDATE host_unit SET unit_file = NULL, "+
-			"drop_ins = NULL, restart_on = NULL, reload_on = NULL WHERE name = '%[1]s'; to let go of the record: SELECT "+
-			"iasql_forget('host_unit', id)", name)}
+			"drop_ins = NULL, restart_on = NULL, reload_on = NULL WHERE name = '%[1]s'; to let go of the record: "+
+			"SELECT iasql_forget('host_unit', id)", name)}
 	}
 	if now.Running != nil && *now.Running {
 		if err := r.stop(name); err != nil {
