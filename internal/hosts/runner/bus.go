@@ -219,7 +219,7 @@ func (b *bus) fileState(name string) (state string, err error) {
 type loaded struct {
 	at                                                           dbus.ObjectPath
 	id, description, loadState, active, sub, fileState, fragment string
-	result, kind                                                 string
+	result                                                       string
 	needsReload, canReload                                       bool
 	invocation                                                   string
 	started                                                      time.Time // when it was begun to be started

@@ -110,10 +110,9 @@ func templateOf(name string) string {
 // unitReader reads units for one request.
 type unitReader struct {
 	*tree
-	bus    *bus
-	files  *reader
-	states map[string]string // of units' files, by name; nil: not listed
-	all    installed         // packages, once they have been asked for
+	bus   *bus
+	files *reader
+	all   installed // packages, once they have been asked for
 }
 
 func (t *tree) units() (*unitReader, error) {
