@@ -305,7 +305,7 @@ func TestUnitsArmed(t *testing.T) {
 	no, disabled, text := false, runner.Disabled, service("other")
 	drops := map[string]string{"x.conf": "[Service]\nNice=1\n"}
 	for id, want := range map[string]runner.Unit{"stop": {Running: &no}, "all": {Running: &no, Enabled: &disabled, UnitFile: &text, DropIns: &drops}} {
-		arm(id, want, 2*time.Second)
+		arm(id, want, 8*time.Second)
 		if state() == before {
 			t.Errorf("%s has changed nothing", id)
 		}
