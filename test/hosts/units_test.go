@@ -108,6 +108,9 @@ func TestUnits(t *testing.T) {
 	w.distrust()
 	b.must(`systemctl disable --now app.service; rm /etc/systemd/system/app.service; systemctl daemon-reload; systemctl reset-failed`)
 	quiet("")
+	// The module goes without a trace, and comes back.
+	w.PSQL(`SELECT iasql_uninstall('host_units')`, `SELECT iasql_install('host_units')`)
+	w.sync()
 }
 
 // TestUnitsRefused: what cannot be, must not be, or does not start, says why.

@@ -6,7 +6,7 @@ CREATE OR REPLACE TRIGGER host_unit_in_scope
 
 CREATE OR REPLACE FUNCTION iasql_internal.host_unit_trigger(of_table text, of_record bigint, change jsonb) RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER
-    SET search_path = pg_catalog, pg_temp SET row_security = off
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
 AS $$
 BEGIN
     IF of_table = 'host_file' THEN
