@@ -146,6 +146,18 @@ if [[ ${1:-} == all && ! -e .cache/debian-root/etc/debian_version ]]; then
 	fi
 fi
 
+# Units of hosts are tested in a small Debian that is booted: its systemd is process 1 of namespaces of its own.
+if [[ ${1:-} == all && $EUID -eq 0 && ! -e .cache/debian-systemd/usr/lib/systemd/systemd ]]; then
+	command -v debootstrap >/dev/null || apt_install debootstrap
+	command -v systemd-nspawn >/dev/null || apt_install systemd-container
+	say "unpacking Debian with systemd into .cache/debian-systemd"
+	rm -rf .cache/debian-systemd.new
+	mkdir -p .cache
+	debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus bookworm .cache/debian-systemd.new "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >/dev/null || die "debootstrap failed: see .cache/debian-systemd.new/debootstrap"
+	rm -rf .cache/debian-systemd.new/usr/share/{doc,man,locale}/* .cache/debian-systemd.new/var/lib/apt/lists/* .cache/debian-systemd.new/var/cache/apt/*
+	mv .cache/debian-systemd.new .cache/debian-systemd
+fi
+
 # The console's pages are checked by axe-core, in the browser. The package is only unpacked: nothing of it runs here.
 axe=4.14.1 # test/console/axe_test.go has it too
 axe_sha512=1477dafa598d8d065f273d6af302aa203c02e83131707b7fa648cd41bd3d6b734f8c22a0dab86ee6a6f64b8afbe804b214d36db85a2826965edfb3a0b9d546b5

@@ -83,6 +83,9 @@ func (cs *columns) look(c *modules.Column) {
 		}
 		return
 	}
+	if c.Asks && !cloud.IsNull() && !paused && !m.CloudWins() && s.Can.Update {
+		cs.push(c, have, cloud)
+	}
 	v, base := compare(s, c, m, have, cloud, cs.policy.HoldConflicts)
 	switch {
 	case s.followsList(c) && !m.CloudWins() && !c.Replaces(cloud, have):
@@ -276,11 +279,20 @@ func (cs *columns) concludePush(d Decision) Decision {
 		d.Action, d.State, d.Reason = Replace, StateReplacing, "a column that is fixed at creation changed"
 	default:
 		d.Action, d.State, d.Reason = Update, StateUpdating, "changed here"
-		if s.Change == nil {
+		switch {
+		case s.Change != nil:
+		case s.asks(d.Push):
+			d.Reason = "its object asks for it: " + strings.Join(d.Push, ", ")
+		default:
 			d.Reason = "ENFORCE: changed in the cloud"
 		}
 	}
 	return d
+}
+
+// asks reports whether the object asks for all of an update.
+func (s *Subject) asks(columns []string) bool {
+	return !slices.ContainsFunc(columns, func(name string) bool { return !s.Table.Column(name).Asks })
 }
 
 // lacking returns a secret without which the record's object cannot be made anew, and that

@@ -89,6 +89,7 @@ func NewPlan(steps []Step, waiting ...Waiting) Plan {
 	})
 	for _, op := range b.ops {
 		b.link(op)
+		b.follow(op)
 	}
 	b.breakCycles()
 	b.dropWaiting()
@@ -269,6 +270,25 @@ func (b *builder) link(op *Op) {
 					b.soften(parent, op)
 				}
 			}
+		}
+	}
+}
+
+// follow adds the edges that the operation's table asks for by its rows. They give way where they close a circle.
+func (b *builder) follow(op *Op) {
+	s := op.Subject
+	if s.Table.After == nil || s.Record == nil || op.Kind == OpDelete {
+		return
+	}
+	for _, other := range b.ops {
+		o := other.Subject
+		row := o.Object
+		if o.Record != nil {
+			row = o.Record.Row
+		}
+		if o.Table != s.Table && o.Scope.Account == s.Scope.Account && s.Table.After(s.Record.Row, o.Table.Name, row) {
+			b.edge(op, other, "")
+			b.drop(op, other)
 		}
 	}
 }

@@ -15,11 +15,12 @@ const (
 	KindPackage = "package"
 	KindUser    = "user" // and the keys that let it in
 	KindGroup   = "group"
+	KindUnit    = "unit"
 	KindFacts   = "facts" // what is read of the machine alone: process:nginx*
 )
 
 // ScopeKinds are all kinds of scopes.
-var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindFacts,
+var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindUnit, KindFacts,
 	runner.KindInterface, runner.KindRoute, runner.KindFirewall}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.

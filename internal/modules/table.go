@@ -153,6 +153,9 @@ type Column struct {
 	// depends on the object waits for that.
 	Deferred bool
 	Local    bool // belongs to the database alone; from the cloud only when the record is first inserted
+	// Asks: the cloud decides it ([Column.Computed]), and an object that has a value in it asks for an update, such as
+	// a service that has to be started anew. It is updated, unless the record is tracked or paused.
+	Asks bool
 	// Equal tells whether two non-NULL values mean the same to the cloud; nil
 	// means their canonical texts are equal.
 	Equal func(a, b string) bool `json:"-"`
@@ -252,6 +255,11 @@ type Table struct {
 	Checks   []string // SQL expressions that the row of what users write must meet
 	Uniques  [][]string
 	Creation Creation
+
+	// After tells whether what a row asks for is done after what a row of another table of the same account asks for,
+	// where both are asked for at once: a service is started anew after its configuration has been written. nil: only
+	// references say what comes first.
+	After func(row Row, table string, other Row) bool `json:"-"`
 
 	// GlobalName is the column with a name of the object by which events may tell of it and
 	// that is unique among all of its world, such as an ARN; "" if there is none.

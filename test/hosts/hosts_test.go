@@ -29,6 +29,7 @@ import (
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostunits"
 	"iasql/internal/modules/hostusers"
 	"iasql/internal/platform"
 	"iasql/internal/test/harness"
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
 	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostnetwork.Module(h), hostpackages.Module(h),
-		hostusers.Module(h), hostfacts.Module(h))
+		hostusers.Module(h), hostfacts.Module(h), hostunits.Module(h))
 }
 
 // built is the runner, built once.
@@ -69,13 +70,14 @@ var built = sync.OnceValues(func() ([]byte, error) {
 // world is a database, an engine, and a directory.
 type world struct {
 	*harness.World
-	root string
+	root       string
+	begin, end func() // start an engine, and end it
 }
 
 // start starts an engine that may use the directory, and others.
 func start(t *testing.T, others ...string) *world {
 	t.Helper()
-	w := &world{&harness.World{T: t, AdminURL: testdb.New(t)}, t.TempDir()}
+	w := &world{World: &harness.World{T: t, AdminURL: testdb.New(t)}, root: t.TempDir()}
 	w.UserURL = w.Login("user", "iasql_user")
 	login, err := harness.EngineLogin(t.Context(), w.AdminURL)
 	if err != nil {
@@ -83,28 +85,34 @@ func start(t *testing.T, others ...string) *world {
 	}
 	said := &harness.Buffer{}
 	log := slog.New(slog.NewTextHandler(said, nil))
-	var machines *hosts.Hosts
-	ctx, cancel := context.WithCancel(context.Background())
-	e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
-		Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: append(others, w.root, "/"),
-				Runner: func(string) ([]byte, error) { return built() }})
-			return registry(machines)
-		},
-		Worlds: func() modules.Worlds { return modules.Worlds{hosts.Provider: machines} }})
-	if err != nil {
-		cancel()
-		t.Fatal(err)
+	w.begin = func() {
+		var machines *hosts.Hosts
+		ctx, cancel := context.WithCancel(context.Background())
+		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
+			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
+				machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: append(others, w.root, "/"),
+					Runner: func(string) ([]byte, error) { return built() }})
+				return registry(machines)
+			},
+			Worlds: func() modules.Worlds { return modules.Worlds{hosts.Provider: machines} }})
+		if err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			e.Wait(ctx)
+		}()
+		w.end = sync.OnceFunc(func() {
+			cancel()
+			<-ended
+			machines.Close()
+		})
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		e.Wait(ctx)
-	}()
+	w.begin()
 	t.Cleanup(func() {
-		cancel()
-		<-ended
-		machines.Close()
+		w.end()
 		if t.Failed() {
 			t.Logf("engine said:\n%s", said)
 		}

@@ -55,6 +55,7 @@ type trial struct {
 	SSH   *sshd   `json:"ssh,omitempty"`
 	// Network is what a change of it may take along.
 	Network *keptNetwork `json:"network,omitempty"`
+	Unit    *keptForUnit `json:"unit,omitempty"`
 	Armed   time.Time    `json:"armed"`
 }
 
@@ -217,6 +218,9 @@ func (t *tree) remember(r *Request, armed *trial) error {
 		if armed.Network, err = keepNetwork(t, r.Change); err != nil {
 			return err
 		}
+		if armed.Unit, err = keepUnit(t, r.Change); err != nil {
+			return err
+		}
 	}
 	for _, path := range paths {
 		was, err := t.save(path)
@@ -257,14 +261,15 @@ func (s *trials) arm(armed *trial) error {
 }
 
 // leaveSession takes a process out of the login's session where systemd keeps one, which may end with the connection
-// (KillUserProcesses in logind.conf(5)).
+// (KillUserProcesses in logind.conf(5)), or out of the service that let the login in, which a change may stop.
 func leaveSession(pid int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {
 		return
 	}
 	for line := range strings.Lines(string(text)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok && strings.Contains(path, "/session-") {
+		path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		if ok && (strings.Contains(path, "/session-") || strings.HasSuffix(path, ".service")) {
 			_ = os.WriteFile("/sys/fs/cgroup/cgroup.procs", fmt.Appendf(nil, "%d", pid), 0)
 		}
 	}
@@ -360,6 +365,9 @@ func (t *tree) putBack(armed *trial) error {
 	}
 	if armed.Network != nil {
 		failed = append(failed, armed.Network.restore())
+	}
+	if armed.Unit != nil {
+		failed = append(failed, armed.Unit.restore(t))
 	}
 	if armed.SSH != nil {
 		failed = append(failed, armed.SSH.reload())

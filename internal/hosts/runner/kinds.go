@@ -32,7 +32,8 @@ type things[T any] struct {
 	// change makes what is there what is wanted, nil if that is to go; have is what was seen last, nil if that was
 	// nothing. nil: nothing of the kind is changed.
 	change func(t *tree, have, want *T) error
-	// turn is held while things are changed: of kinds whose changes get in the way of each other it is the same.
+	// turn is held while things are changed: of kinds whose changes get in the way of each other it is the same; nil
+	// if none do.
 	turn *sync.Mutex
 }
 
@@ -144,8 +145,10 @@ func (k *things[T]) apply(t *tree, c *Change) error {
 	if k.change == nil {
 		return &Failure{Refused, fmt.Sprintf("nothing of kind %s is changed", k.what)}
 	}
-	k.turn.Lock()
-	defer k.turn.Unlock()
+	if k.turn != nil {
+		k.turn.Lock()
+		defer k.turn.Unlock()
+	}
 	name := k.key(of)
 	now, err := k.one(t, name)
 	switch {

@@ -46,6 +46,7 @@ import (
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostunits"
 	"iasql/internal/modules/hostusers"
 )
 
@@ -57,6 +58,7 @@ func Hosts(h *hosts.Hosts) []*modules.Module {
 		hostfiles.Module(h),
 		hostnetwork.Module(h),
 		hostpackages.Module(h),
+		hostunits.Module(h),
 		hostusers.Module(h),
 	}
 }
