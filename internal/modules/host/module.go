@@ -23,10 +23,10 @@ import (
 func Module() *modules.Module {
 	return &modules.Module{
 		Name:       "host",
-		Version:    1,
+		Version:    2,
 		Doc:        "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings:   []*modules.Table{describeHost(), describeScope()},
-		Migrations: map[int]string{1: functions},
+		Migrations: map[int]string{1: functions, 2: from1 + functions},
 		Drop:       drop,
 	}
 }
@@ -36,6 +36,10 @@ var (
 	//
 	//go:embed sql/functions.sql
 	functions string
+	// from1 moves what version 1 had to where it is now.
+	//
+	//go:embed sql/from_1.sql
+	from1 string
 	//go:embed sql/drop.sql
 	drop string
 )
@@ -72,7 +76,7 @@ func describeHost() *modules.Table {
 				Doc: "What you know it by, such as {\"role\": \"web\"}."},
 			{Name: "locked_by", Type: modules.TypeText, Check: "locked_by <> ''",
 				Doc: "Who wants that nothing is changed on the host for now; it is still read. NULL: nobody."},
-			{Name: "undo_after", Type: modules.TypeInteger, Required: true, Default: "60",
+			{Name: "undo_after", Type: modules.TypeInteger, Required: true, Default: "60", Since: 2,
 				Check: "undo_after BETWEEN 2 AND 3600",
 				Doc: "After how many seconds the host undoes a change that touches the way in, unless the engine " +
 					"has come " +

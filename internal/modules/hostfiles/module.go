@@ -17,11 +17,11 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_files",
-		Version:      1,
+		Version:      2,
 		Doc:          "Files, directories and symbolic links of hosts.",
 		Dependencies: []string{"host"},
 		Resources:    []modules.Resource{&files{h}},
-		Migrations:   map[int]string{1: functions},
+		Migrations:   map[int]string{1: functions, 2: functions},
 		Drop:         drop,
 	}
 }

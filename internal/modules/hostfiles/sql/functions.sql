@@ -3,3 +3,6 @@ INSERT INTO iasql_internal.host_kind (table_name, kind, column_name) VALUES ('ho
 CREATE OR REPLACE TRIGGER host_file_in_scope
     BEFORE INSERT OR UPDATE OF account, path ON public.host_file
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_in_scope();
+
+-- Until version 2.
+DROP FUNCTION IF EXISTS iasql_internal.host_file_in_scope();
