@@ -146,7 +146,7 @@ func TestNobodyIsLockedOut(t *testing.T) {
 		for i, m := range all {
 			trials.Go(func() {
 				t.Run(lockOuts[i].what, func(t *testing.T) {
-					sub := &world{&harness.World{T: t, AdminURL: w.AdminURL, UserURL: w.UserURL}, w.root}
+					sub := &world{World: &harness.World{T: t, AdminURL: w.AdminURL, UserURL: w.UserURL}, root: w.root}
 					sub.lockOut(&lockOuts[i], m)
 				})
 			})
