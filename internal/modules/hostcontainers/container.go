@@ -121,7 +121,9 @@ var containerTable = &modules.Table{
 			Doc: "Whether it runs to its end and is done then: that it has ended with the code 0 is not taken for stopped."},
 		{Name: columnState, Type: modules.TypeText, Required: true, Default: "'" + stateRunning + "'",
 			Enum: []string{stateRunning, stateStopped},
-			Doc:  "Whether it is to run: running or stopped. One that has ended by itself is stopped."},
+			Doc: "Whether it is to run: running or stopped. One that has ended with the code 0, or by a signal that ends " +
+				"it, is stopped. One that has failed is not: its status and exit_code say so, and its restart policy says " +
+				"whether it is started again."},
 		{Name: columnContainerID, Type: modules.TypeText, Computed: true, Incarnation: true, Doc: "Its id."},
 		{Name: columnImageID, Type: modules.TypeText, Computed: true,
 			Doc: "The id of the image that it was made of. It is not that of host_image if the tag has been moved since."},
@@ -136,11 +138,8 @@ var containerTable = &modules.Table{
 	},
 }
 
-// Bounds of changes.
-const (
-	stopWithin = 5 * time.Minute
-	glance     = 300 * time.Millisecond // one that ends within it has not come up
-)
+// stopWithin bounds how long a container takes to end.
+const stopWithin = 5 * time.Minute
 
 type containerResource struct{ exclusive }
 
@@ -196,30 +195,19 @@ func stop(ctx context.Context, c *client.Client, id string) error {
 	return err
 }
 
-// start starts a container, and looks whether it stays.
-func start(ctx context.Context, host string, c *client.Client, id, name string, job bool) error {
+// start starts a container.
+func start(ctx context.Context, host string, c *client.Client, id, name string) error {
 	if _, err := c.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
+		if client.IsErrConnectionFailed(err) {
+			return err
+		}
 		return hosts.Failure(modules.Transient, "Start", host, "container %s cannot be started: %s", name, hosts.Words(err))
-	}
-	select {
-	case <-time.After(glance):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	now, err := c.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-	if err != nil || now.Container.State == nil {
-		return err
-	}
-	state := now.Container.State
-	if state.Status == container.StateExited && (!job || state.ExitCode != 0) {
-		return hosts.Failure(modules.Transient, "Ended", host, "container %s has ended at once, with the code %d: look at "+
-			"docker logs %s. It is started again later, and less and less often", name, state.ExitCode, name)
 	}
 	return nil
 }
 
-// createContainer makes a container, and starts it unless it is to be stopped. If the connection is lost in between,
-// the next cycle finds it by its name, and starts it.
+// createContainer makes a container, and starts it unless it is to be stopped. One that cannot be started has never
+// run, and is removed again. If the connection is lost in between, the next cycle finds it by its name, and starts it.
 func createContainer(ctx context.Context, host string, c *client.Client, want modules.Row) error {
 	name := want[columnName].String()
 	options, more, err := specified(host, want)
@@ -248,14 +236,17 @@ func createContainer(ctx context.Context, host string, c *client.Client, want mo
 		return err
 	}
 	for _, network := range more {
-		if err := connect(ctx, host, c, made.ID, name, network); err != nil {
-			return err
+		if err == nil {
+			err = connect(ctx, host, c, made.ID, name, network)
 		}
 	}
-	if want[columnState].String() != stateRunning {
-		return nil
+	if err == nil && want[columnState].String() == stateRunning {
+		err = start(ctx, host, c, made.ID, name)
 	}
-	return start(ctx, host, c, made.ID, name, want[columnJob].Bool())
+	if err != nil && !client.IsErrConnectionFailed(err) && ctx.Err() == nil {
+		_, _ = c.ContainerRemove(ctx, made.ID, client.ContainerRemoveOptions{})
+	}
+	return err
 }
 
 func connect(ctx context.Context, host string, c *client.Client, id, name, network string) error {
@@ -318,7 +309,7 @@ func change(ctx context.Context, host string, c *client.Client, id, name string,
 		switch {
 		case column != columnState:
 		case m.Want[column].String() == stateRunning:
-			return start(ctx, host, c, id, name, m.Have[columnJob].Bool())
+			return start(ctx, host, c, id, name)
 		default:
 			return stop(ctx, c, id)
 		}

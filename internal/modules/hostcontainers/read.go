@@ -148,6 +148,9 @@ func (d *imageDefaults) readContainers(ctx context.Context, host string, c *clie
 	return ctx.Err()
 }
 
+// stopping are the codes with which a container ends that is stopped: 0, or 128 and a signal, SIGTERM or SIGKILL.
+var stopping = []int{0, 128 + 15, 128 + 9}
+
 // row returns a container as a row.
 func (d *imageDefaults) row(ctx context.Context, host string, c *client.Client, name string,
 	one *container.InspectResponse) (modules.Row, error) {
@@ -174,6 +177,7 @@ func (d *imageDefaults) row(ctx context.Context, host string, c *client.Client, 
 		columnHealt: modules.Null, columnHealth: modules.Null, columnExitCode: modules.Null,
 		columnJob: modules.Bool(said != nil && said.Job), columnState: modules.Text(stateStopped),
 		columnStatus: modules.Text(string(state.Status)), columnRestarts: modules.Int(one.RestartCount)}
+	row[columnImageRecord] = row[columnImage]
 	if said != nil && len(said.Secrets) > 0 {
 		row[columnSecretNames] = modules.Strings(said.Secrets)
 	}
@@ -185,7 +189,9 @@ func (d *imageDefaults) row(ctx context.Context, host string, c *client.Client, 
 	if ended {
 		row[columnExitCode] = modules.Int(state.ExitCode)
 	}
-	if state.Running || state.Restarting || state.Paused || ended && state.ExitCode == 0 && said != nil && said.Job {
+	failed := ended && !slices.Contains(stopping, state.ExitCode)
+	done := ended && state.ExitCode == 0 && said != nil && said.Job
+	if state.Running || state.Restarting || state.Paused || failed || done {
 		row[columnState] = modules.Text(stateRunning)
 	}
 	if state.Health != nil && state.Health.Status != container.NoHealthcheck {
