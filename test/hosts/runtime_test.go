@@ -159,7 +159,8 @@ func runDaemon(t *testing.T, podman bool, images string) *daemon {
 	d := &daemon{t: t, podman: podman, socket: dir + "/sock"}
 	log := &harness.Buffer{}
 	command := exec.Command(at, "--data-root", dir+"/data", "--exec-root", dir+"/exec", "--pidfile", dir+"/pid", "-H",
-		"unix://"+d.socket, "--bridge=none", "--iptables=false", "--ip6tables=false", "--config-file", dir+"/none")
+		"unix://"+d.socket, "--bridge=none", "--iptables=false", "--ip6tables=false", "--config-file", dir+"/none",
+		"--containerd-namespace", filepath.Base(dir), "--containerd-plugins-namespace", filepath.Base(dir)+"-plugins")
 	if podman {
 		for name, text := range map[string]string{
 			// The kernel's limits may be lower than Podman's own, and crun does not know every layout of control groups.
@@ -207,7 +208,7 @@ func runDaemon(t *testing.T, podman bool, images string) *daemon {
 	}
 }
 
-// clear removes all containers and networks.
+// clear removes all containers, and the networks that the test makes.
 func (d *daemon) clear() {
 	ctx, cancel := context.WithTimeout(context.Background(), shortly)
 	defer cancel()
@@ -220,14 +221,8 @@ func (d *daemon) clear() {
 			d.t.Log(err)
 		}
 	}
-	networks, err := d.NetworkList(ctx, client.NetworkListOptions{})
-	if err != nil {
-		d.t.Log(err)
-	}
-	for i := range networks.Items {
-		if name := networks.Items[i].Name; name != "bridge" && name != "host" && name != "none" && name != "podman" {
-			_, _ = d.NetworkRemove(ctx, networks.Items[i].ID, client.NetworkRemoveOptions{})
-		}
+	for _, name := range []string{"app-net", "app-found"} {
+		_, _ = d.NetworkRemove(ctx, name, client.NetworkRemoveOptions{})
 	}
 }
 
