@@ -120,7 +120,7 @@ func (b *bound) RoundTrip(request *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		text = bytes.ReplaceAll(text, []byte(`"<nil>"`), []byte(`""`))
+		text = bytes.ReplaceAll(text, []byte(`"\u003cnil\u003e"`), []byte(`""`))
 		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	}
 	return response, nil

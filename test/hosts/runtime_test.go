@@ -163,9 +163,10 @@ func runDaemon(t *testing.T, podman bool, images string) *daemon {
 		"--containerd-namespace", filepath.Base(dir), "--containerd-plugins-namespace", filepath.Base(dir)+"-plugins")
 	if podman {
 		for name, text := range map[string]string{
-			// The kernel's limits may be lower than Podman's own, and crun does not know every layout of control groups.
+			// The kernel's limits may be lower than Podman's own, and crun does not know every layout of control groups. Other
+			// locks are shared with any other Podman of the machine.
 			"containers.conf": "[containers]\ndefault_ulimits = [\"nofile=1024:1024\",\"nproc=1024:1024\"]\n[engine]\n" +
-				"cgroup_manager = \"cgroupfs\"\nruntime = \"runc\"\nevents_logger = \"file\"\n[network]\nnetwork_config_dir = \"" + dir + "/net\"\n",
+				"cgroup_manager = \"cgroupfs\"\nruntime = \"runc\"\nevents_logger = \"file\"\nlock_type = \"file\"\n[network]\nnetwork_config_dir = \"" + dir + "/net\"\n",
 			"registries.conf": "[[registry]]\nlocation = \"" + images + "\"\ninsecure = true\n",
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -191,7 +192,9 @@ func runDaemon(t *testing.T, podman bool, images string) *daemon {
 	t.Cleanup(func() {
 		d.clear()
 		_ = command.Process.Signal(syscall.SIGTERM)
+		hung := time.AfterFunc(shortly, func() { _ = command.Process.Kill() })
 		_ = command.Wait()
+		hung.Stop()
 		_ = os.RemoveAll(dir)
 		if t.Failed() {
 			text := log.String()

@@ -141,6 +141,9 @@ var containerTable = &modules.Table{
 // stopWithin bounds how long a container takes to end.
 const stopWithin = 5 * time.Minute
 
+// usualStop is how many seconds a container has to end before it is killed, unless it says another number.
+var usualStop = 10
+
 type containerResource struct{ exclusive }
 
 func containers(h *hosts.Hosts) modules.Resource {
@@ -191,7 +194,16 @@ func idOf(ctx context.Context, host string, c *client.Client, have modules.Row) 
 func stop(ctx context.Context, c *client.Client, id string) error {
 	limit, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
-	_, err := c.ContainerStop(limit, id, client.ContainerStopOptions{})
+	one, err := c.ContainerInspect(limit, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return err
+	}
+	options := client.ContainerStopOptions{}
+	// Podman would take nothing for not at all, and kill it.
+	if config := one.Container.Config; config != nil && (config.StopTimeout == nil || *config.StopTimeout == 0) {
+		options.Timeout = &usualStop
+	}
+	_, err = c.ContainerStop(limit, id, options)
 	return err
 }
 
