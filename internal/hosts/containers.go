@@ -79,8 +79,7 @@ func (h *Hosts) Containers(ctx context.Context, name string) (*client.Client, er
 			defer cancel()
 			conn, err := dialSocket(limit, &settings, s, r.socket)
 			if err != nil {
-				return nil, &modules.Error{Class: modules.Transient, Code: "NoRuntime", Err: err,
-					Message: fmt.Sprintf("host %s: %s cannot be reached: %s", name, r.socket, clean(err.Error()))}
+				return nil, unreached(name, r.socket, err)
 			}
 			return conn, nil
 		},
@@ -99,6 +98,23 @@ func (h *Hosts) Containers(ctx context.Context, name string) (*client.Client, er
 	}
 	k.runtime = r
 	return r.client, nil
+}
+
+// unreached is the error of a socket that does not open. The client passes it on unless its text or its cause looks like
+// the net package's.
+func unreached(name, socket string, err error) error {
+	text := err.Error()
+	if at := strings.LastIndex(text, ": "); at >= 0 && strings.HasPrefix(text, "dial ") {
+		text = text[at+2:]
+	}
+	switch {
+	case strings.Contains(text, "connection refused"):
+		text = "nobody answers there"
+	case errors.Is(err, context.DeadlineExceeded):
+		text = fmt.Sprintf("nobody has answered there for %s", dialledWithin)
+	}
+	return &modules.Error{Class: modules.Transient, Code: "NoRuntime",
+		Message: fmt.Sprintf("host %s: %s cannot be reached: %s", name, socket, clean(text))}
 }
 
 // bound bounds what is answered.

@@ -335,6 +335,6 @@ func TestContainersBySSH(t *testing.T) {
 	}
 	// Neither is there: told in words.
 	w.PSQL(`UPDATE host SET container_socket = '/nowhere/sock'`)
-	w.becomes("t", `SELECT bool_or(message LIKE '%/nowhere/sock cannot be reached%') FROM iasql_problems`)
+	w.becomes("t", `SELECT bool_or(message LIKE '%/nowhere/sock cannot be reached%') FROM iasql_status`)
 	w.row("1", `SELECT count(*) FROM host_container`)
 }

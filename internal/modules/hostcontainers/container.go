@@ -119,7 +119,9 @@ var containerTable = &modules.Table{
 				strings.Join(optionNames, ", ") + "."},
 		{Name: columnJob, Type: modules.TypeBool, Required: true, CreateOnly: true, Default: "false",
 			Doc: "Whether it runs to its end and is done then: that it has ended with the code 0 is not taken for stopped."},
-		{Name: columnState, Type: modules.TypeText, Required: true, Default: "'" + stateRunning + "'",
+		// What an INSERT does not say is taken from a container that is there, such as one of which the engine has not
+		// heard any more that it is made. This it says always, which a default that is spelt otherwise means.
+		{Name: columnState, Type: modules.TypeText, Required: true, Default: "('" + stateRunning + "')",
 			Enum: []string{stateRunning, stateStopped},
 			Doc: "Whether it is to run: running or stopped. One that has ended with the code 0, or by a signal that ends " +
 				"it, is stopped. One that has failed is not: its status and exit_code say so, and its restart policy says " +
