@@ -100,7 +100,8 @@ func (h *Hosts) Containers(ctx context.Context, name string) (*client.Client, er
 	return r.client, nil
 }
 
-// unreached is the error of a socket that does not open. The client passes it on unless its text or its cause looks like
+// unreached is the error of a socket that does not open. The client passes it on unless its text or its cause looks
+// like
 // the net package's.
 func unreached(name, socket string, err error) error {
 	text := err.Error()

@@ -36,7 +36,8 @@ const stateRunning, stateStopped = "running", "stopped"
 
 var containerTable = &modules.Table{
 	Name: "host_container",
-	Doc: "The containers that Docker or Podman has on a host, and that a row of host_scope of the kind container names. " +
+	Doc: "The containers that Docker or Podman has on a host, and that a row of host_scope of the kind container " +
+		"names. " +
 		"The memory, the CPUs, the restart policy, the networks and the state change in place; any other change " +
 		"replaces the container: the old one is stopped and removed first. NULL leaves to the image what that says.",
 	Provider: hosts.Provider,
@@ -50,7 +51,8 @@ var containerTable = &modules.Table{
 			Check: `name ~ '` + objectName + `'`, Doc: "Its name, such as web."},
 		{Name: columnImage, Type: modules.TypeText, Required: true, CreateOnly: true,
 			Check: `image ~ '` + imageName + `' AND image !~ '^((index[.])?docker[.]io/|library/)'`,
-			Doc: "The image that it is made of, by its name in host_image, with a tag or a digest: nginx:1.27. It has to " +
+			Doc: "The image that it is made of, by its name in host_image, with a tag or a digest: nginx:1.27. It " +
+				"has to " +
 				"be on the host: nothing is pulled for a container."},
 		{Name: columnImageRecord, Type: modules.TypeBigint, CreateOnly: true,
 			References: &modules.Reference{Table: "host_image", Key: columnName, NameColumn: columnImage},
@@ -65,14 +67,16 @@ var containerTable = &modules.Table{
 				"secret_environment."},
 		{Name: columnSecrets, Type: modules.TypeText, WriteOnly: true, CreateOnly: true,
 			Check: `secret_environment ~ '^([A-Za-z_][A-Za-z0-9_]*=[^\n]*\n?)+$'`,
-			Doc: "Variables whose values nobody is to read here, a line each: PASSWORD=… . Whoever may use Docker on the " +
+			Doc: "Variables whose values nobody is to read here, a line each: PASSWORD=… . Whoever may use Docker " +
+				"on the " +
 				"host can read them. Shown as asterisks until the container is made, then NULL."},
 		{Name: columnSecretNames, Type: modules.TypeTexts, Computed: true, Unordered: true, EmptyIsNull: true,
 			Doc: "The names of the variables of secret_environment, which the container's label says."},
 		{Name: columnPorts, Type: modules.TypeTexts, CreateOnly: true, Unordered: true, EmptyIsNull: true,
 			Equal: samePorts,
 			Check: `array_to_string(ports, ' ', '?') ~ '^((([0-9.]+|\[[0-9a-f:]+\]):)?[0-9]{1,5}:[0-9]{1,5}(/(tcp|udp|sctp))?( |$))*$'`,
-			Doc: "The ports of the host that lead to it: 8080:80, 127.0.0.1:5432:5432, 53:53/udp. First the host's, then " +
+			Doc: "The ports of the host that lead to it: 8080:80, 127.0.0.1:5432:5432, 53:53/udp. First the host's, " +
+				"then " +
 				"its own. Without an address: on all of the host's."},
 		{Name: columnMounts, Type: modules.TypeJSON, CreateOnly: true, EmptyIsNull: true, Equal: sameMounts,
 			Check: `jsonb_typeof(mounts) = 'object'`,
@@ -86,14 +90,16 @@ var containerTable = &modules.Table{
 			Doc:     "The records of volumes."},
 		{Name: columnNetworks, Type: modules.TypeTexts, OptionalComputed: true, Unordered: true, EmptyIsNull: true,
 			RequiresReplacement: otherNetworking,
-			Doc: "The networks that it is in, by their names in host_container_network; or one of: bridge, host, none. " +
+			Doc: "The networks that it is in, by their names in host_container_network; or one of: bridge, host, " +
+				"none. " +
 				"NULL: the default one."},
 		{Name: columnNetworkRecords, Type: modules.TypeIDs, Local: true, Unordered: true, EmptyIsNull: true,
 			Records: &modules.Reference{Table: "host_container_network", Key: columnName, NameColumn: columnNetworks},
 			Doc:     "The records of networks."},
 		{Name: columnRestart, Type: modules.TypeText, Required: true, Default: "'no'",
 			Check: `restart_policy ~ '^(no|always|unless-stopped|on-failure(:[1-9][0-9]{0,5})?)$'`,
-			Doc: "When it is started again once it has ended: no, always, unless-stopped, on-failure, or on-failure:3 for " +
+			Doc: "When it is started again once it has ended: no, always, unless-stopped, on-failure, or " +
+				"on-failure:3 for " +
 				"three times at most."},
 		{Name: columnUser, Type: modules.TypeText, CreateOnly: true, Check: "user_name <> ''",
 			Doc: "As whom it runs: a user or a number, and a group behind a colon. NULL: as the image says."},
@@ -118,17 +124,21 @@ var containerTable = &modules.Table{
 				`{"CapAdd": ["NET_ADMIN"], "ExtraHosts": ["db:192.0.2.7"], "Hostname": "web"}. There are: ` +
 				strings.Join(optionNames, ", ") + "."},
 		{Name: columnJob, Type: modules.TypeBool, Required: true, CreateOnly: true, Default: "false",
-			Doc: "Whether it runs to its end and is done then: that it has ended with the code 0 is not taken for stopped."},
+			Doc: "Whether it runs to its end and is done then: that it has ended with the code 0 is not taken for " +
+				"stopped."},
 		// What an INSERT does not say is taken from a container that is there, such as one of which the engine has not
 		// heard any more that it is made. This it says always, which a default that is spelt otherwise means.
 		{Name: columnState, Type: modules.TypeText, Required: true, Default: "('" + stateRunning + "')",
 			Enum: []string{stateRunning, stateStopped},
-			Doc: "Whether it is to run: running or stopped. One that has ended with the code 0, or by a signal that ends " +
-				"it, is stopped. One that has failed is not: its status and exit_code say so, and its restart policy says " +
+			Doc: "Whether it is to run: running or stopped. One that has ended with the code 0, or by a signal that " +
+				"ends " +
+				"it, is stopped. One that has failed is not: its status and exit_code say so, and its restart " +
+				"policy says " +
 				"whether it is started again."},
 		{Name: columnContainerID, Type: modules.TypeText, Computed: true, Incarnation: true, Doc: "Its id."},
 		{Name: columnImageID, Type: modules.TypeText, Computed: true,
-			Doc: "The id of the image that it was made of. It is not that of host_image if the tag has been moved since."},
+			Doc: "The id of the image that it was made of. It is not that of host_image if the tag has been moved " +
+				"since."},
 		{Name: columnStatus, Type: modules.TypeText, Computed: true,
 			Doc: "What Docker says: created, running, paused, restarting, exited, dead."},
 		{Name: columnHealth, Type: modules.TypeText, Computed: true,
@@ -165,13 +175,15 @@ func containers(h *hosts.Hosts) modules.Resource {
 			case errdefs.IsNotFound(err):
 				return nil
 			case errdefs.IsConflict(err): // it was started again meanwhile, or is being removed
-				return hosts.Failure(modules.Transient, "Busy", host, "container %s: %s", have[columnName], hosts.Words(err))
+				return hosts.Failure(modules.Transient, "Busy", host, "container %s: %s", have[columnName],
+					hosts.Words(err))
 			}
 			return err
 		}}}
 }
 
-// idOf returns the id of a container, by which alone no other is meant; "" if there is none. It refuses the one in which
+// idOf returns the id of a container, by which alone no other is meant; "" if there is none. It refuses the one in
+// which
 // the engine runs.
 func idOf(ctx context.Context, host string, c *client.Client, have modules.Row) (string, error) {
 	id, name := have[columnContainerID].String(), have[columnName].String()
@@ -215,7 +227,8 @@ func start(ctx context.Context, host string, c *client.Client, id, name string) 
 		if client.IsErrConnectionFailed(err) {
 			return err
 		}
-		return hosts.Failure(modules.Transient, "Start", host, "container %s cannot be started: %s", name, hosts.Words(err))
+		return hosts.Failure(modules.Transient, "Start", host, "container %s cannot be started: %s", name,
+			hosts.Words(err))
 	}
 	return nil
 }
@@ -231,7 +244,8 @@ func createContainer(ctx context.Context, host string, c *client.Client, want mo
 	// Docker would make them, with nobody's options.
 	for _, volume := range want[columnVolumes].Strings() {
 		if _, err := c.VolumeInspect(ctx, volume, client.VolumeInspectOptions{}); errdefs.IsNotFound(err) {
-			return hosts.Failure(modules.Dependency, "NoVolume", host, "container %s: there is no volume %s yet: INSERT INTO "+
+			return hosts.Failure(modules.Dependency, "NoVolume", host, "container %s: there is no volume %s yet: "+
+				"INSERT INTO "+
 				"host_volume (account, name) VALUES ('%s', '%s')", name, volume, host, volume)
 		} else if err != nil {
 			return err
@@ -242,7 +256,8 @@ func createContainer(ctx context.Context, host string, c *client.Client, want mo
 	case errdefs.IsNotFound(err) && strings.Contains(err.Error(), "etwork"):
 		return hosts.Failure(modules.Dependency, "NoNetwork", host, "container %s: %s", name, hosts.Words(err))
 	case errdefs.IsNotFound(err):
-		return hosts.Failure(modules.Dependency, "NoImage", host, "container %s: there is no image %s yet: INSERT INTO "+
+		return hosts.Failure(modules.Dependency, "NoImage", host, "container %s: there is no image %s yet: INSERT "+
+			"INTO "+
 			"host_image (account, name) VALUES ('%s', '%s')", name, want[columnImage], host, want[columnImage])
 	case errdefs.IsConflict(err):
 		return hosts.Failure(modules.Exists, "Exists", host, "container %s: %s", name, hosts.Words(err))
@@ -283,7 +298,8 @@ func (r *containerResource) Update(ctx context.Context, m modules.Mutation) erro
 			return err
 		}
 		if id == "" {
-			return hosts.Failure(modules.NotFound, "NotFound", m.Scope.Account, "there is no container %s any more", name)
+			return hosts.Failure(modules.NotFound, "NotFound", m.Scope.Account, "there is no container %s any more",
+				name)
 		}
 		return change(ctx, m.Scope.Account, c, id, name, &m)
 	})
@@ -312,7 +328,8 @@ func change(ctx context.Context, host string, c *client.Client, id, name string,
 	if limits.Resources != nil || restarts {
 		_, err := c.ContainerUpdate(ctx, id, limits)
 		if errdefs.IsNotFound(err) && !strings.Contains(strings.ToLower(err.Error()), "container") {
-			return invalid(host, "container %s: this Podman changes neither limits nor the restart policy of a container: "+
+			return invalid(host, "container %s: this Podman changes neither limits nor the restart policy of a "+
+				"container: "+
 				"change something that replaces it as well, or delete and insert it", name)
 		}
 		if err != nil {

@@ -67,7 +67,8 @@ type pull struct {
 
 func images(h *hosts.Hosts) modules.Resource {
 	under := &pulls{all: map[string]*pull{}}
-	return &exclusive{resource: resource{hosts: h, of: imageTable, kind: hosts.KindImage, read: readImages}, noun: "Image",
+	return &exclusive{resource: resource{hosts: h, of: imageTable, kind: hosts.KindImage, read: readImages},
+		noun: "Image",
 		create: func(ctx context.Context, host string, c *client.Client, want modules.Row) error {
 			return under.pull(ctx, host, c, want[columnName].String())
 		},
@@ -150,7 +151,8 @@ func (p *pulls) pull(ctx context.Context, host string, c *client.Client, name st
 	case <-one.done:
 		p.forget(key, one)
 		if one.err != nil {
-			return hosts.Failure(modules.Transient, "Pull", host, "image %s cannot be pulled: %s", name, hosts.Words(one.err))
+			return hosts.Failure(modules.Transient, "Pull", host, "image %s cannot be pulled: %s", name,
+				hosts.Words(one.err))
 		}
 		return nil
 	case <-time.After(answerWithin):

@@ -1,7 +1,8 @@
 // Package hostcontainers is the module host_containers: what Docker or Podman has on hosts, as far as a scope names it
 // (tables host_image, host_container_network, host_volume and host_container).
 //
-// Both have one API, which the engine speaks over the host's connection: see package hosts. Whatever identifies what was
+// Both have one API, which the engine speaks over the host's connection: see package hosts. Whatever identifies what
+// was
 // made here lies on the host, in the label [mark].
 package hostcontainers
 
@@ -97,9 +98,11 @@ func (r *resource) things(ctx context.Context, host string, scopes []hosts.Scope
 	err = r.read(limit, host, c, want, func(t thing) error {
 		switch {
 		case len(seen) >= maxThings:
-			return hosts.Failure(modules.Transient, "BadAnswer", host, "it has more than %d of kind %s", maxThings, r.kind)
+			return hosts.Failure(modules.Transient, "BadAnswer", host, "it has more than %d of kind %s", maxThings,
+				r.kind)
 		case seen[t.name]:
-			t.err = hosts.Failure(modules.Transient, "Ambiguous", host, "there are several %s called %s", r.kind, t.name)
+			t.err = hosts.Failure(modules.Transient, "Ambiguous", host, "there are several %s called %s", r.kind,
+				t.name)
 		case t.err == nil && size(t.row) > maxThing:
 			t.err = hosts.Failure(modules.Transient, "BadAnswer", host, "what it says of %s %s is longer than %d KiB",
 				r.kind, t.name, maxThing>>10)
@@ -249,7 +252,8 @@ func (e *exclusive) Delete(ctx context.Context, m modules.Mutation) error {
 
 // inUse is the error of what is not deleted because something uses it.
 func inUse(host, what, name string, err error) error {
-	return hosts.Failure(modules.Dependency, "InUse", host, "%s %s is in use, and is not deleted meanwhile: %s", what, name,
+	return hosts.Failure(modules.Dependency, "InUse", host, "%s %s is in use, and is not deleted meanwhile: %s",
+		what, name,
 		hosts.Words(err))
 }
 

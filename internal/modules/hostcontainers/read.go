@@ -155,7 +155,8 @@ var stopping = []int{0, 128 + 15, 128 + 9}
 func (d *imageDefaults) row(ctx context.Context, host string, c *client.Client, name string,
 	one *container.InspectResponse) (modules.Row, error) {
 	if one.Config == nil || one.HostConfig == nil || one.State == nil {
-		return nil, hosts.Failure(modules.Transient, "BadAnswer", host, "it says nothing of what container %s is like", name)
+		return nil, hosts.Failure(modules.Transient, "BadAnswer", host,
+			"it says nothing of what container %s is like", name)
 	}
 	image, err := d.of(ctx, host, c, one.Image)
 	if err != nil {

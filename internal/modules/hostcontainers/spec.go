@@ -57,9 +57,12 @@ func made(labels map[string]string) map[string]string {
 
 // Other settings, as Docker's API calls them: of the host's part of a container, and of its own.
 var (
-	hostOptions = []string{"CapAdd", "CapDrop", "CpuShares", "CpusetCpus", "DeviceRequests", "Devices", "Dns", "DnsOptions",
-		"DnsSearch", "ExtraHosts", "GroupAdd", "Init", "IpcMode", "LogConfig", "MemoryReservation", "OomScoreAdj", "PidMode",
-		"PidsLimit", "ReadonlyRootfs", "Runtime", "SecurityOpt", "ShmSize", "StorageOpt", "Sysctls", "UTSMode", "Ulimits",
+	hostOptions = []string{"CapAdd", "CapDrop", "CpuShares", "CpusetCpus", "DeviceRequests", "Devices", "Dns",
+		"DnsOptions",
+		"DnsSearch", "ExtraHosts", "GroupAdd", "Init", "IpcMode", "LogConfig", "MemoryReservation", "OomScoreAdj",
+		"PidMode",
+		"PidsLimit", "ReadonlyRootfs", "Runtime", "SecurityOpt", "ShmSize", "StorageOpt", "Sysctls", "UTSMode",
+		"Ulimits",
 		"UsernsMode", "VolumesFrom"}
 	ownOptions  = []string{"Domainname", "Hostname", "OpenStdin", "StopSignal", "StopTimeout", "Tty"}
 	optionNames = slices.Sorted(slices.Values(append(slices.Clone(hostOptions), ownOptions...)))
@@ -314,7 +317,8 @@ func mounts(text string, its *container.HostConfig) error {
 			}
 			its.Binds = append(its.Binds, source+":"+target+":"+strings.Join(options, ","))
 		default:
-			its.Mounts = append(its.Mounts, mount.Mount{Type: kind, Source: source, Target: target, ReadOnly: m.ReadOnly})
+			its.Mounts = append(its.Mounts, mount.Mount{Type: kind, Source: source, Target: target,
+				ReadOnly: m.ReadOnly})
 		}
 	}
 	return nil
