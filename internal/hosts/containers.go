@@ -400,8 +400,10 @@ func OthersOwn(name, kind, thing, owner string) error {
 		kind, thing, owner, name, kind, thing)
 }
 
-// ownContainer matches what is mounted into a container from where Docker or Podman keeps it.
-var ownContainer = regexp.MustCompile(`/(?:overlay-)?containers/([0-9a-f]{64})/`)
+// ownContainer matches what Docker and Podman mount into each container from where they keep it. (proc(5): the root of
+// a mount, and where it is. What the host itself mounts for containers is elsewhere.)
+var ownContainer = regexp.MustCompile(
+	`(?m)^\S+ \S+ \S+ \S*/(?:overlay-)?containers/([0-9a-f]{64})/\S* /etc/(?:hostname|hosts|resolv\.conf) `)
 
 // OwnContainer returns the id of the container in which the engine itself runs; "" if it does in none.
 func OwnContainer() string {
@@ -409,8 +411,12 @@ func OwnContainer() string {
 	if err != nil {
 		return ""
 	}
-	if found := ownContainer.FindSubmatch(mounts); found != nil {
-		return string(found[1])
+	return containerOf(string(mounts))
+}
+
+func containerOf(mounts string) string {
+	if found := ownContainer.FindStringSubmatch(mounts); found != nil {
+		return found[1]
 	}
 	return ""
 }
