@@ -140,7 +140,6 @@ func conformContainers(t *testing.T, w *world, d *daemon, image string) {
 
 	// In place: the container stays.
 	id := one.ID
-	// One after the other: Podman 4.3 has hung now and then when it was to start one and stop another at once.
 	w.PSQL(`UPDATE host_container SET state = 'running' WHERE name = 'app-theirs'`)
 	w.rests()
 	w.PSQL(`UPDATE host_container SET state = 'stopped' WHERE name = 'app-web'`)
