@@ -195,7 +195,10 @@ func runDaemon(t *testing.T, podman bool, images string) *daemon {
 		hung := time.AfterFunc(shortly, func() { _ = command.Process.Kill() })
 		_ = command.Wait()
 		hung.Stop()
-		_ = os.RemoveAll(dir)
+		_ = exec.Command("umount", dir+"/data/overlay").Run() // which Podman leaves
+		if err := os.RemoveAll(dir); err != nil {
+			t.Log(err)
+		}
 		if t.Failed() {
 			text := log.String()
 			t.Logf("%s said:\n%s", program, text[max(0, len(text)-4000):])
