@@ -52,7 +52,7 @@ deps: ## Install what the demo and test need, if missing: PostgreSQL 15+, pg_cro
 	@scripts/deps.sh
 
 .PHONY: deps-all
-deps-all: ## Install what test-all needs besides: Chromium, axe-core, Prometheus, libfaketime, Ruby, Django and others, system-wide
+deps-all: ## Install what test-all needs besides: Chromium, axe-core, Prometheus, libfaketime, Docker, Podman, Ruby, Django and others, system-wide
 	@scripts/deps.sh all
 
 .PHONY: demo

@@ -126,6 +126,12 @@ if [[ ${1:-} == all ]]; then
 	fi
 fi
 
+# Containers of hosts are tested on a real Docker and a real Podman. Debian starts Docker; the tests start their own.
+if [[ ${1:-} == all ]] && command -v apt-get >/dev/null; then
+	command -v dockerd >/dev/null || (apt_install docker.io) || say "without dockerd the tests of containers fail"
+	command -v podman >/dev/null || (apt_install podman containernetworking-plugins) || say "without podman the test of its containers fails"
+fi
+
 # A test has the clock of the database jump.
 if [[ ${1:-} == all ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && command -v apt-get >/dev/null; then
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks fails"

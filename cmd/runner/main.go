@@ -12,7 +12,14 @@ import (
 func main() {
 	root := flag.String("root", "/", "The `DIR`ectory below which everything lies.")
 	undo := flag.String("undo", "", "The `ID` of a trial to undo once its time is over: the runner starts this itself.")
+	dial := flag.String("dial", "", "The `SOCKET` of the host that input and output are connected to.")
 	flag.Parse()
+	if *dial != "" {
+		if err := runner.Dial(os.Stdin, os.Stdout, *dial); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	if *undo != "" {
 		if err := runner.Await(*root, *undo); err != nil {
 			fmt.Fprintln(os.Stderr, "runner:", err)

@@ -17,11 +17,16 @@ const (
 	KindGroup   = "group"
 	KindUnit    = "unit"
 	KindFacts   = "facts" // what is read of the machine alone: process:nginx*
+	// What Docker or Podman has.
+	KindContainer = "container"
+	KindImage     = "image"
+	KindVolume    = "volume"
+	KindContained = "container_network" // the networks of containers
 )
 
 // ScopeKinds are all kinds of scopes.
 var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindUnit, KindFacts,
-	runner.KindInterface, runner.KindRoute, runner.KindFirewall}
+	runner.KindInterface, runner.KindRoute, runner.KindFirewall, KindContainer, KindImage, KindVolume, KindContained}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"

@@ -27,6 +27,7 @@ type Settings struct {
 	PrivateKey string
 	Root       string // the directory
 	UndoAfter  int    // seconds, of a change that touches the way in
+	Socket     string // of Docker or Podman; "": that which is there
 	LockedBy   string // "": by nobody
 	Scopes     []Scope
 }
@@ -127,6 +128,7 @@ type host struct {
 	pause    time.Duration
 	joining  *listing      // that others may join; nil: none is
 	trial    chan struct{} // of capacity 1: whose change is armed
+	runtime  *runtime      // what runs containers; nil before it is asked
 }
 
 // session answers requests.
@@ -166,6 +168,9 @@ func (h *Hosts) sweep() {
 		if k.session != nil && time.Since(k.used) > unusedFor {
 			k.session.close()
 			k.session = nil
+		}
+		if k.runtime != nil && k.session != k.runtime.session {
+			k.runtime.close()
 		}
 		k.lock.Unlock()
 	}
@@ -360,12 +365,12 @@ func (h *Hosts) open(ctx context.Context, settings *Settings) (session, error) {
 	return openSSH(ctx, settings, h.options.Runner)
 }
 
-// ask makes a request of a host, and gives each of its answers to each. The host has been identified before.
-func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, each func(runner.Answer) error) error {
-	k := h.host(name)
+// reach returns the session of a host that has been identified before, once that is sure to be the same host.
+func (h *Hosts) reach(ctx context.Context, k *host) (session, error) {
+	name := k.name
 	release, err := k.take(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	k.lock.Lock()
 	accepted := k.accepted
@@ -385,6 +390,12 @@ func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, e
 	if r, ok := s.(*remote); ok && err == nil {
 		err = r.prove(ctx)
 	}
+	return s, err
+}
+
+// ask makes a request of a host, and gives each of its answers to each. The host has been identified before.
+func (h *Hosts) ask(ctx context.Context, name string, request *runner.Request, each func(runner.Answer) error) error {
+	s, err := h.reach(ctx, h.host(name))
 	if err != nil {
 		return err
 	}

@@ -444,3 +444,6 @@ func (g Given) Int(column string) *int64 {
 	n := g.Row[column].Int()
 	return &n
 }
+
+// Beyond is the error of a thing that no scope of the host names.
+func Beyond(name, kind, thing string) error { return outOfScope(name, kind, thing) }

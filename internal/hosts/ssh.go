@@ -60,6 +60,7 @@ type remote struct {
 	// armed are the trials that were under way when this connection was made, which proves that they lock nobody out.
 	armed   []string
 	proving sync.Mutex
+	launch  func(arguments string) string // the script that starts the runner
 	dead    chan struct{}
 
 	writing sync.Mutex
@@ -185,17 +186,19 @@ func (r *remote) start(become bool, runners func(arch string) ([]byte, error)) (
 	if become {
 		sudo = "sudo -n -- "
 	}
-	script := `case "$(uname -s) $(uname -m)" in
+	r.launch = func(arguments string) string {
+		return `case "$(uname -s) $(uname -m)" in
 ` + cases.String() + `*) echo "iasql-runner none $(uname -s) $(uname -m)"; exit 0;;
 esac
 umask 077
 mkdir -p ` + folder + ` && chmod 700 ` + folder + ` || exit 1
 file=` + folder + `/$sum
 echo "$sum  $file" | sha256sum -c --status 2>/dev/null || { echo "iasql-runner needed $(uname -m)"; exit 0; }
-exec ` + sudo + `"$file"
-`
+exec ` + sudo + `"$file"` + arguments + "\n"
+	}
 	for again := false; ; again = true {
-		line, rest, err := r.run(script)
+		line, in, rest, err := r.run(r.launch(""))
+		r.in = in
 		if err != nil {
 			return nil, nil, err
 		}
@@ -226,44 +229,55 @@ exec ` + sudo + `"$file"
 
 // run starts a script of the shell, whose input stays open, and returns the line with which the runner, or its absence,
 // begins.
-func (r *remote) run(script string) (line string, lines *bufio.Reader, err error) {
+func (r *remote) run(script string) (line string, in io.WriteCloser, lines *bufio.Reader, err error) {
 	s, err := r.client.NewSession()
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
-	in, err := s.StdinPipe()
+	to, err := s.StdinPipe()
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	out, err := s.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	said := &bounded{}
 	s.Stderr = said
 	if err := s.Start("exec sh -c " + quoted(script)); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
 	lines = bufio.NewReaderSize(out, 64<<10)
 	for noise := 0; noise < maxNoise; noise += len(line) {
 		text, err := readLine(lines, maxNoise)
 		if line = string(text); err != nil {
 			if !errors.Is(err, io.EOF) {
-				return "", nil, err
+				return "", nil, nil, err
 			}
 			_ = s.Wait() // for the rest of what it says on the side
 			if text := strings.TrimSpace(said.String()); text != "" {
-				return "", nil, fmt.Errorf("the runner cannot be started: %s", text)
+				return "", nil, nil, fmt.Errorf("the runner cannot be started: %s", text)
 			}
-			return "", nil, err
+			return "", nil, nil, err
 		}
 		if strings.HasPrefix(line, `{"id":0,"host":`) || strings.HasPrefix(line, "iasql-runner ") {
-			r.in = in
-			return line, lines, nil
+			return line, &input{to, s}, lines, nil
 		}
 	}
-	return "", nil, errors.New(
+	return "", nil, nil, errors.New(
 		"its shell says too much before it runs anything: look at what it reads at the beginning")
+}
+
+// input is that of a program on the host, which ends with it.
+type input struct {
+	io.WriteCloser
+	session *ssh.Session
+}
+
+// Close implements [io.Closer].
+func (i *input) Close() error {
+	_ = i.WriteCloser.Close()
+	return i.session.Close()
 }
 
 // put puts the runner into its place.

@@ -25,6 +25,7 @@ import (
 	"iasql/internal/hosts/runner"
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostcontainers"
 	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostnetwork"
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
 	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostnetwork.Module(h), hostpackages.Module(h),
-		hostusers.Module(h), hostfacts.Module(h), hostunits.Module(h))
+		hostusers.Module(h), hostfacts.Module(h), hostunits.Module(h), hostcontainers.Module(h))
 }
 
 // built is the runner, built once.
@@ -79,6 +80,17 @@ func start(t *testing.T, others ...string) *world {
 	t.Helper()
 	w := &world{World: &harness.World{T: t, AdminURL: testdb.New(t)}, root: t.TempDir()}
 	w.UserURL = w.Login("user", "iasql_user")
+	w.engine(others...)
+	w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`,
+		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
+	w.PSQL(`SELECT * FROM iasql_install(VARIADIC ARRAY(SELECT module_name FROM iasql_modules_list() WHERE module_name <> 'host'))`)
+	return w
+}
+
+// engine starts an engine, which ends with the test at the latest.
+func (w *world) engine(others ...string) {
+	t := w.T
+	t.Helper()
 	login, err := harness.EngineLogin(t.Context(), w.AdminURL)
 	if err != nil {
 		t.Fatal(err)
@@ -117,10 +129,6 @@ func start(t *testing.T, others ...string) *world {
 			t.Logf("engine said:\n%s", said)
 		}
 	})
-	w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`,
-		`UPDATE iasql_settings SET value = '1' WHERE name = 'max_delete_ratio'`)
-	w.PSQL(`SELECT * FROM iasql_install(VARIADIC ARRAY(SELECT module_name FROM iasql_modules_list() WHERE module_name <> 'host'))`)
-	return w
 }
 
 // local starts an engine, and manages the directory.

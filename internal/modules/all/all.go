@@ -42,6 +42,7 @@ import (
 	"iasql/internal/modules/awsstepfunctions"
 	"iasql/internal/modules/awsvpc"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostcontainers"
 	"iasql/internal/modules/hostfacts"
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostnetwork"
@@ -54,6 +55,7 @@ import (
 func Hosts(h *hosts.Hosts) []*modules.Module {
 	return []*modules.Module{
 		host.Module(),
+		hostcontainers.Module(h),
 		hostfacts.Module(h),
 		hostfiles.Module(h),
 		hostnetwork.Module(h),

@@ -81,6 +81,10 @@ func describeHost() *modules.Table {
 				Doc: "After how many seconds the host undoes a change that touches the way in, unless the engine " +
 					"has come " +
 					"in over a new connection."},
+			{Name: "container_socket", Type: modules.TypeText, Since: 2,
+				Check: "container_socket ~ '^/[^[:cntrl:]]+$' AND octet_length(container_socket) <= 100",
+				Doc: "The socket of Docker or Podman on it, such as /run/user/1000/podman/podman.sock. NULL: " +
+					"/var/run/docker.sock or /run/podman/podman.sock, whichever is there."},
 		},
 		Checks: []string{"num_nonnulls(address, host_root) = 1"},
 	}
@@ -126,13 +130,16 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 	return func(ctx context.Context, name string) (hosts.Settings, error) {
 		s := hosts.Settings{Name: name}
 		err := db.QueryRow(ctx, `
-			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''), coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after,
-				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune', p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
+			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''),
+				coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after, coalesce(h.container_socket, ''),
+				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune',
+					p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
 				 FROM public.host_scope AS p WHERE p.account = h.name)
 			FROM public.host AS h
 			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
 			WHERE h.name = $1`, name,
-		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter, &s.Scopes)
+		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter,
+			&s.Socket, &s.Scopes)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
 				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}
