@@ -37,11 +37,11 @@ func (e *Engine) syncNow(ctx context.Context, raw json.RawMessage) (any, error) 
 	return map[string]any{"warnings": warnings}, err
 }
 
-// syncAll runs a full cycle of every account of the worlds that are asked about, as the options say, some at a time, and
-// returns what it could not read of the tables that are asked about, or give a record: everything else has been read.
-// It fails if there is no account of which anything could be read; that one of them is silent, or held, is told with
-// the rest. A service that need not be there is no failure, nor are regions that may not be read: the view
-// iasql_listings shows them.
+// syncAll runs a full cycle of every account of the worlds that are asked about, as the options say, some at a
+// time, and returns what it could not read of the tables that are asked about, or give a record: everything else
+// has been read. It fails if there is no account of which anything could be read; that one of them is silent, or
+// held, is told with the rest. A service that need not be there is no failure, nor are regions that may not be
+// read: the view iasql_listings shows them.
 func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions,
 	asked func(table string) bool) (warnings []problem, err error) {
 	options.Waited = true

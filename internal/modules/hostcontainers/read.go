@@ -205,7 +205,8 @@ func (d *imageDefaults) row(ctx context.Context, host string, c *client.Client, 
 	row[columnVolumes] = orNull(used)
 	row[columnNetworks] = orNull(networksOf(one))
 	row[columnPorts] = orNull(portsOf(its))
-	if row[columnHealthcheck], err = healthcheckOf(config.Healthcheck, image.healthcheck, said.has(columnHealthcheck)); err != nil {
+	row[columnHealthcheck], err = healthcheckOf(config.Healthcheck, image.healthcheck, said.has(columnHealthcheck))
+	if err != nil {
 		return nil, err
 	}
 	row[columnOptions], err = options(one, &image, said)
