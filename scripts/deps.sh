@@ -153,9 +153,11 @@ if [[ ${1:-} == all && ! -e .cache/debian-root/etc/debian_version ]]; then
 fi
 
 # Units of hosts are tested in a small Debian that is booted: its systemd is process 1 of namespaces of its own.
+if [[ ${1:-} == all && $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
+	command -v systemd-nspawn >/dev/null || (apt_install systemd-container) || say "without systemd-nspawn the tests of units fail"
+fi
 if [[ ${1:-} == all && $EUID -eq 0 && ! -e .cache/debian-systemd/usr/lib/systemd/systemd ]]; then
 	command -v debootstrap >/dev/null || apt_install debootstrap
-	command -v systemd-nspawn >/dev/null || apt_install systemd-container
 	say "unpacking Debian with systemd into .cache/debian-systemd"
 	rm -rf .cache/debian-systemd.new
 	mkdir -p .cache
