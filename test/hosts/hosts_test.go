@@ -431,8 +431,6 @@ func TestConflict(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 	w.row("read", `SELECT content FROM host_file WHERE path = '/etc/beside'`)
-	w.PSQL(`SELECT iasql_forget('host_file', id) FROM host_file`, `DELETE FROM host WHERE name = 'here'`)
-	w.refused("start it with --host-root /nowhere", `SELECT iasql_sync_now()`)
 }
 
 // TestRunnerIsSmall: what is put on hosts is small, and so it stays there.
