@@ -84,6 +84,21 @@ func TestUnits(t *testing.T) {
 	if got := b.must(`ls -R /etc/systemd/system | grep app-; ls /etc/systemd/system/*.wants | grep app-; systemctl is-active app-of@one.service; true`); got != "inactive" {
 		t.Errorf("left over: %s", got)
 	}
+	// Whichever of a template and its instance goes first, and one after the other.
+	for round := range 4 {
+		w.together(`INSERT INTO host_unit (account, name, unit_file) VALUES ('here', 'app-of@.service', E'[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n')`,
+			`INSERT INTO host_unit (account, name, enabled, active) VALUES ('here', 'app-of@one.service', 'enabled', 'running')`)
+		quiet("app-of@.service|disabled|own app-of@one.service|enabled|running|active|running app.service|enabled|running|active|running|own")
+		if round == 0 {
+			w.PSQL(`DELETE FROM host_unit WHERE name = 'app-of@.service'`)
+			quiet("app-of@one.service|static|running|active|running app.service|enabled|running|active|running|own")
+		}
+		w.PSQL(`DELETE FROM host_unit WHERE name LIKE 'app-%'`)
+		quiet("app.service|enabled|running|active|running|own")
+		if got := b.must(`ls /etc/systemd/system/*.wants | grep app-; systemctl is-active app-of@one.service; true`); got != "inactive" {
+			t.Errorf("round %d: left over: %s", round, got)
+		}
+	}
 	// A unit that a package brings: its own texts, a mask, and no deletion.
 	b.must(`cp /etc/systemd/system/app.service /lib/systemd/system/app-brought.service; systemctl daemon-reload`)
 	quiet("app-brought.service|disabled|stopped|inactive|dead app.service|enabled|running|active|running|own")

@@ -195,7 +195,8 @@ func (b *bus) names() (map[string]bool, error) {
 		}
 	}
 	for i := range units {
-		if units[i].Load != "not-found" {
+		// What runs although its file has gone is there until it is stopped.
+		if u := &units[i]; u.Load != "not-found" || u.Active != "inactive" && u.Active != "failed" {
 			all[units[i].Name] = true
 		}
 	}

@@ -62,7 +62,7 @@ func changeUnit(t *tree, have, want *Unit) error {
 		return err
 	}
 	if want == nil {
-		return r.remove(name, now)
+		return r.remove(name, now, l)
 	}
 	if l != nil && l.id != "" && l.id != name {
 		return &Failure{Refused, fmt.Sprintf("%s is another name of unit %s: use that", name, l.id)}
@@ -495,12 +495,12 @@ func (r *unitReader) failed(verb string, l *loaded, job string) error {
 }
 
 // remove stops and disables a unit that is there by its own file, and removes that.
-func (r *unitReader) remove(name string, now *Unit) error {
+func (r *unitReader) remove(name string, now *Unit, l *loaded) error {
 	if now == nil {
 		return nil
 	}
 	instance := templateOf(name) != ""
-	if r.brought(name) || *now.UnitFile == "" && !instance {
+	if r.brought(name) || *now.UnitFile == "" && !instance && l.loadState != "not-found" {
 		return &Failure{Refused, fmt.Sprintf("unit %[1]s is there by more than its own file, as a package brings it: "+
 			"it goes with its package. To have it as the package does: UPDATE host_unit SET unit_file = NULL, "+
 			"drop_ins = NULL, restart_on = NULL, reload_on = NULL WHERE name = '%[1]s'; to let go of the record: "+
@@ -572,12 +572,12 @@ func (k *keptForUnit) restore(t *tree) error {
 	}
 	defer r.bus.close()
 	was := k.Was
-	now, _, err := r.unit(was.Name)
+	now, l, err := r.unit(was.Name)
 	if err != nil {
 		return err
 	}
 	if was.Enabled == nil { // there was none
-		return r.remove(was.Name, now)
+		return r.remove(was.Name, now, l)
 	}
 	was.Due, was.Restart = nil, false
 	if *was.Enabled == Static {

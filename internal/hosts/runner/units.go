@@ -220,7 +220,7 @@ func (r *unitReader) unit(name string) (*Unit, *loaded, error) {
 		return nil, l, nil
 	case l.loadState == "masked":
 		enabled = Masked
-	case l.loadState == "not-found":
+	case l.loadState == "not-found" && !l.running(): // what runs is there until it is stopped
 		return nil, l, nil
 	case templateOf(name) != "" && own == "" && len(drops) == 0 && enabled != Enabled && !l.alive():
 		return nil, l, nil // nobody has asked for that instance
