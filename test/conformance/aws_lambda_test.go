@@ -69,6 +69,20 @@ var awsLambda = Module{
 					"runtime_management_config")),
 		},
 		{
+			Name: "lambda_function", Kind: "of an image", Identity: "name", ID: "image-$n",
+			Insert: `(name, role_name, image_uri) VALUES ('$id', 'first', '$account.dkr.ecr.us-east-1.amazonaws.com/app:1')`,
+			See:    `lambda get-function --function-name $id`,
+			Create: run(`lambda create-function --function-name $id --role arn:aws:iam::$account:role/first --package-type Image --code ImageUri=$account.dkr.ecr.us-east-1.amazonaws.com/app:1`),
+			Delete: run(`lambda delete-function --function-name $id`),
+			Change: []Change{{
+				"image_uri", `'$account.dkr.ecr.us-east-1.amazonaws.com/app:2'`, `lambda get-function --function-name $id --query Code.ImageUri`,
+				`$account.dkr.ecr.us-east-1.amazonaws.com/app:2`,
+				run(`lambda update-function-code --function-name $id --image-uri $account.dkr.ecr.us-east-1.amazonaws.com/app:3`),
+				`'$account.dkr.ecr.us-east-1.amazonaws.com/app:3'`,
+			}},
+			Replace: Replace{Column: "name", SQL: `'image-other'`, ID: "image-other"},
+		},
+		{
 			Name: "lambda_function_security_groups", ID: `SELECT group_id FROM security_group WHERE group_name = '$n'`,
 			Find:   `security_group_id = (SELECT id FROM security_group WHERE group_id = '$id')`,
 			Insert: `(lambda_function_id, security_group_id) SELECT f.id, g.id FROM lambda_function f, security_group g WHERE f.name = 'home' AND g.group_id = '$id'`,

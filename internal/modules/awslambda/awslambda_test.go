@@ -123,10 +123,68 @@ func TestFunctionLifecycle(t *testing.T) {
 		// TestEphemeralStorage is, and its UpdateFunctionCode Architectures, of
 		// which TestArchitecture is.
 		// TestArchitecture is. It has no calls that change what TestSettingsChange is of.
+		// TestImage is of those that are made of an image.
 		Elsewhere: []string{"architecture", "ephemeral_storage_size", "code_signing_config_arn", "function_scaling_config",
-			"recursive_loop", "runtime_management_config"},
+			"image_uri", "recursive_loop", "runtime_management_config"},
 		Calls: map[string]int{"tags": 2},
 	})
+}
+
+// A function that is made of a container image takes another in its place, and its architecture changes with the image
+// that it has.
+func TestImage(t *testing.T) {
+	t.Parallel()
+	clients, scope := awstest.Clients(t), awstest.Scope("us-west-2")
+	ctx, permit := t.Context(), awstest.Permit()
+	createRole(ctx, t, clients, "runner")
+	r, row := newFunction(clients, newSecurityGroups(clients)), want(t, "image")
+	for _, column := range []string{"zip_b64", "handler", "runtime"} {
+		row[column] = modules.Null
+	}
+	const app = "123456789012.dkr.ecr.us-west-2.amazonaws.com/app"
+	row["image_uri"] = modules.Text(app + ":7")
+	identity, err := awstest.Create(ctx, r, permit, scope, row, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shows := func(image string) modules.Row {
+		t.Helper()
+		rows, err := awstest.Get(ctx, r, scope, []modules.Row{identity})
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("got %v, %v", rows, err)
+		}
+		if is := rows[0]; is["image_uri"].String() != image || is["package_type"].String() != "Image" ||
+			!strings.HasPrefix(is["resolved_image_uri"].String(), app+"@sha256") || // moto says it twice of a digest !is["handler"].IsNull() ||
+			!is["runtime_management_config"].IsNull() {
+			t.Errorf("it is %v", is)
+		}
+		return rows[0]
+	}
+	have := shows(app + ":7")
+	for _, image := range []string{app + ":8", app + "@sha256:" + strings.Repeat("0f", 32)} {
+		row["image_uri"] = modules.Text(image)
+		if err := awstest.Update(ctx, r, permit, scope, have, row, []string{"image_uri"}); err != nil {
+			t.Fatal(err)
+		}
+		have = shows(image)
+	}
+	image := r.Table().Column("image_uri")
+	if image.Replaces(modules.Text("a"), modules.Text("b")) || !image.Replaces(modules.Null, modules.Text("a")) {
+		t.Error("another image replaces the function, or an image in place of a zip file does not")
+	}
+
+	sent := map[string]any{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		_, _ = w.Write([]byte("{}"))
+	}))
+	t.Cleanup(server.Close)
+	row["architecture"] = modules.Text("x86_64")
+	if err := awstest.Update(ctx, newFunction(awstest.Fake(server.URL), nil), permit, scope, have, row,
+		[]string{"architecture"}); err != nil || sent["ImageUri"] != row["image_uri"].String() ||
+		fmt.Sprint(sent["Architectures"]) != "[x86_64]" {
+		t.Errorf("of another architecture: %v, sent %v", err, sent)
+	}
 }
 
 // A function in a VPC has security groups in any case, and keeps those it has

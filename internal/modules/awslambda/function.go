@@ -21,9 +21,8 @@ import (
 // there are new ones every year.
 func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 	return declare.New(c, declare.Table[lambda.GetFunctionOutput]{
-		Name: "lambda_function",
-		Doc: "Functions. Those made from a container image are shown and can be changed; those created here are " +
-			"made from a zip file.",
+		Name:    "lambda_function",
+		Doc:     "Functions, made of a zip file (zip_b64) or of a container image (image_uri).",
 		Service: declare.Service(lambda.NewFromConfig),
 		Columns: slices.Concat([]declare.Column{
 			declare.Name("name", "Configuration.FunctionName",
@@ -35,6 +34,12 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("zip_b64", "", "Its code, a zip file in base64. Set it to deploy; it is blanked once "+
 				"pushed, and code_sha256 tells what runs. Needed to create or replace one.").
 				WriteOnly().In("Code.ZipFile", "ZipFile").As(code),
+			declare.Text("image_uri", "Code.ImageUri", "The container image in ECR that it runs in place of a zip "+
+				"file, such as 123456789012.dkr.ecr.us-east-1.amazonaws.com/app:7, which Lambda has to be allowed to "+
+				"read; handler and runtime are NULL then. A tag counts when it is set: to deploy what it has been "+
+				"moved to since, say the digest, NAME@sha256:… . NULL: it is made of a zip file; the other way round "+
+				"it is another function, which replaces this one.").
+				In("Code.ImageUri", "ImageUri").FixedKind().Since(images),
 			declare.Text("description", "Configuration.Description",
 				"What it is for, up to 256 characters.").In("Description").Length(1, 256).Unset(modules.Text("")),
 			declare.Text("handler", "Configuration.Handler",
@@ -75,9 +80,12 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.ARN("arn", "Configuration.FunctionArn").In("FunctionArn", "Resource"),
 			declare.Text("version", "Configuration.Version", "The version the row shows: always $LATEST.").Computed(),
 			declare.Text("package_type", "Configuration.PackageType", "Zip or Image.").Computed(),
+			declare.Text("resolved_image_uri", "Code.ResolvedImageUri",
+				"What image_uri stood for when it was set, by its digest.").Computed().Since(images),
 			declare.Text("code_sha256", "Configuration.CodeSha256",
-				"The SHA-256 of the zip file, in base64.").Computed(),
-			declare.Bigint("code_size", "Configuration.CodeSize", "How many bytes the zip file has.").Computed(),
+				"The SHA-256 of the zip file, in base64, or the digest of the image.").Computed(),
+			declare.Bigint("code_size", "Configuration.CodeSize",
+				"How many bytes the zip file has; 0 of an image.").Computed(),
 			declare.Text("state", "Configuration.State",
 				"Pending, Active, Inactive (not called for weeks), Failed or Deleting.").Computed(),
 			declare.Text("state_reason", "Configuration.StateReason",
@@ -101,7 +109,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"TenancyConfig":          "Configuration.TenancyConfig",
 				"TracingConfig":          "Configuration.TracingConfig",
 			},
-			Without: map[string]string{"PackageType": "it is Zip of what is created here"},
+			Without: map[string]string{"PackageType": "image_uri says it"},
 			Filled: map[string][]string{
 				"CapacityProviderConfig": {"ExecutionEnvironmentMemoryGiBPerVCpu",
 					"PerExecutionEnvironmentMaxConcurrency"},
@@ -123,6 +131,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		},
 		// by which its security groups name it
 		Uniques:             [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}},
+		Checks:              []string{"image_uri IS NULL OR num_nonnulls(handler, runtime) = 0"},
 		DestroyBeforeCreate: true,
 
 		// ListFunctions leaves out state, tags and concurrency. GetFunction may be
@@ -137,11 +146,9 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Convert(func(f lambdatypes.FunctionConfiguration) lambda.GetFunctionOutput {
 				return lambda.GetFunctionOutput{Configuration: &f}
 			})).Names("name", "FunctionName"),
-		Get: declare.One(declare.Call((*lambda.Client).GetFunction), ""),
-		Row: unread,
-		Create: declare.Call((*lambda.Client).CreateFunction, declare.Failed(refused),
-			declare.With(&lambda.CreateFunctionInput{PackageType: lambdatypes.PackageTypeZip}),
-			declare.Edit(completeFunction)),
+		Get:    declare.One(declare.Call((*lambda.Client).GetFunction), ""),
+		Row:    unread,
+		Create: declare.Call((*lambda.Client).CreateFunction, declare.Failed(refused), declare.Edit(completeFunction)),
 		// While one change takes effect Lambda refuses the next; the code comes last,
 		// because nobody can see whether it has been pushed already, and what came
 		// before it is not done again.
@@ -166,15 +173,17 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		}, set(), []declare.Update{
 			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Failed(refused),
 				declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
-					if in.ZipFile == nil {
-						return codeToo
+					if in.ZipFile == nil && in.ImageUri == nil { // the architecture changes
+						if in.ImageUri = s.Want["image_uri"].Ptr(); in.ImageUri == nil {
+							return codeToo
+						}
 					}
 					if in.Architectures == nil {
 						in.Architectures = []lambdatypes.Architecture{lambdatypes.Architecture(
 							s.Have["architecture"].String())}
 					}
 					return nil
-				})), "architecture", "zip_b64"),
+				})), "architecture", "image_uri", "zip_b64"),
 		}),
 		Delete:  declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
 		Going:   declare.In("state", string(lambdatypes.StateDeleting)),
@@ -183,9 +192,12 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 	})
 }
 
+// images is the version of the module that added functions made of images.
+const images = 7
+
 // noCode is the error of a function without code.
 var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
-	Message: "zip_b64 must hold the code, a zip file in base64"}
+	Message: "zip_b64 must hold the code, a zip file in base64, or image_uri name a container image"}
 
 // codeToo is the error of a change of the architecture alone, which
 // UpdateFunctionCode refuses: it takes no architecture without code.
@@ -273,6 +285,10 @@ func vpcConfig(ctx context.Context, s *declare.Step, subnets []string,
 func completeFunction(ctx context.Context, s *declare.Step, in *lambda.CreateFunctionInput) (err error) {
 	if in.Code == nil {
 		return noCode
+	}
+	in.PackageType = lambdatypes.PackageTypeZip
+	if in.Code.ImageUri != nil {
+		in.PackageType = lambdatypes.PackageTypeImage
 	}
 	if in.Role, err = aws.RoleARN(ctx, s.Clients, s.Scope, s.Want["role_name"]); err != nil {
 		return err

@@ -23,7 +23,7 @@ func Module(c *aws.Clients) *modules.Module {
 	groups := newSecurityGroups(c)
 	return &modules.Module{
 		Name:         "aws_lambda",
-		Version:      6,
+		Version:      7,
 		Doc:          "Functions that run without servers (Lambda).",
 		Dependencies: []string{"aws_iam", "aws_security_group"},
 		Resources:    []modules.Resource{newFunction(c, groups), groups},
