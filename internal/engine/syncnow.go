@@ -81,7 +81,9 @@ func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions,
 		if out.failure != nil {
 			failed++
 			first = cmp.Or(first, out.failure)
-			out.warnings = append(out.warnings, out.failure)
+			if len(out.warnings) == 0 {
+				out.warnings = []error{out.failure}
+			}
 		}
 		for _, warning := range out.warnings {
 			warnings = append(warnings, describe(warning))
@@ -93,7 +95,8 @@ func (e *Engine) syncAll(ctx context.Context, options postgres.CycleOptions,
 	return warnings, nil
 }
 
-// syncAccount runs a full cycle of an account, and returns what of the tables could not be read, or why nothing could.
+// syncAccount runs a full cycle of an account, and returns what of the tables could not be read, and why, if nothing
+// could.
 func (e *Engine) syncAccount(ctx context.Context, account string, options postgres.CycleOptions,
 	tables map[string]bool) (warnings []error, failure error) {
 	report, err := e.runCycle(ctx, account, store.Full, options, nil)
@@ -127,7 +130,7 @@ func (e *Engine) syncAccount(ctx context.Context, account string, options postgr
 		note(table, denied[table], true)
 	}
 	if len(failed) > 0 && len(failed) >= len(tables) {
-		return nil, first
+		return warnings, first
 	}
 	return warnings, nil
 }
