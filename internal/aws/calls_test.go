@@ -456,7 +456,7 @@ func TestTimeout(t *testing.T) {
 		<-done
 	})
 	defer close(done)
-	c := clientsOf(s.URL, func(o *Options) { o.Timeout = 50 * time.Millisecond; o.MaxAttempts = 2 })
+	c := clientsOf(s.URL, func(o *Options) { o.Timeout = time.Second; o.MaxAttempts = 2 })
 	err := ec2Mutation(t.Context(), c.Permitted(&modules.Permit{Journal: &journal{}}))
 	if err == nil || modules.ClassOf(err) != modules.MayHaveHappened || s.requests.Load() != 1 {
 		t.Errorf("got %v of class %q after %d requests", err, modules.ClassOf(err), s.requests.Load())
@@ -467,7 +467,7 @@ func TestTimeout(t *testing.T) {
 func TestLate(t *testing.T) {
 	t.Parallel()
 	throttle := ec2Error(503, "RequestLimitExceeded", "slow")
-	for what, within := range map[string]time.Duration{"at once": 0, "when it is tried again": 200 * time.Millisecond} {
+	for what, within := range map[string]time.Duration{"at once": 0, "when it is tried again": 2 * time.Second} {
 		s := serve(t, throttle)
 		c := clientsOf(s.URL, func(o *Options) { o.MaxAttempts = 3 })
 		if within > 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/riverqueue/river/riverdriver"
@@ -63,7 +64,7 @@ func TestListener(t *testing.T) {
 	}()
 	heard := 0
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		n, err := l.WaitForNotification(ctx)
 		cancel()
 		if err != nil {
@@ -86,28 +87,30 @@ func TestListener(t *testing.T) {
 // is looked into again, a bounded number of times.
 func TestListenerLooksAgain(t *testing.T) {
 	t.Parallel()
-	s := &spoken{said: make(chan *riverdriver.Notification, 1)}
-	l := newListener(s, map[string]bool{"iasql": true, "other": true})
-	told := time.Now()
-	s.said <- &riverdriver.Notification{Topic: "river_insert", Payload: `{"queue": "iasql"}`}
-	var looks []time.Duration // since it was told
-	for {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := l.WaitForNotification(ctx)
-		cancel()
-		if err != nil {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		s := &spoken{said: make(chan *riverdriver.Notification, 1)}
+		l := newListener(s, map[string]bool{"iasql": true, "other": true})
+		told := time.Now()
+		s.said <- &riverdriver.Notification{Topic: "river_insert", Payload: `{"queue": "iasql"}`}
+		var looks []time.Duration // since it was told
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := l.WaitForNotification(ctx)
+			cancel()
+			if err != nil {
+				break
+			}
+			looks = append(looks, time.Since(told))
 		}
-		looks = append(looks, time.Since(told))
-	}
-	if len(looks) != 1+len(lookAfter) {
-		t.Fatalf("it looks %d times", len(looks))
-	}
-	var soonest time.Duration
-	for i, after := range lookAfter {
-		soonest += after // after the look before it was due, which may have come late
-		if looks[i+1] < soonest {
-			t.Errorf("look %d comes after %s, not %s", i+2, looks[i+1], soonest)
+		if len(looks) != 1+len(lookAfter) {
+			t.Fatalf("it looks %d times", len(looks))
 		}
-	}
+		var soonest time.Duration
+		for i, after := range lookAfter {
+			soonest += after // after the look before it was due, which may have come late
+			if looks[i+1] < soonest {
+				t.Errorf("look %d comes after %s, not %s", i+2, looks[i+1], soonest)
+			}
+		}
+	})
 }

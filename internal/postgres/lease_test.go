@@ -123,7 +123,7 @@ func TestLeaseOfReusedProcess(t *testing.T) {
 	db := b.engineOf("engine-a")
 	acquire := func(what string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		lease, err := db.Acquire(ctx, "main", "engine-a", postgres.CycleOptions{Kind: "push"})
 		if err != nil {
@@ -195,7 +195,7 @@ func TestLeaseOfEarlierVersion(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(3 * time.Second):
+	case <-time.After(20 * time.Second):
 		t.Error("the lease was not granted")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
@@ -151,9 +152,9 @@ func TestLateCommit(t *testing.T) {
 	w := harness.Start(t, east, "aws_sqs")
 	w.PSQL(`INSERT INTO queue (name) VALUES ('late'), ('other')`)
 	w.Settled()
-	begun := time.Now()
+	begun := stopwatch.Start()
 	w.PSQL(`SELECT iasql_sync_now()`)
-	usual := time.Since(begun) // on this machine, now
+	usual := begun.Took() // on this machine, now
 	conn, err := pgx.Connect(t.Context(), w.UserURL)
 	if err != nil {
 		t.Fatal(err)
@@ -169,9 +170,9 @@ func TestLateCommit(t *testing.T) {
 	w.PSQL(`UPDATE queue SET delay_seconds = 12 WHERE name = 'other'`)
 	w.CLI("sqs", "set-queue-attributes", "--queue-url", w.PSQL(`SELECT url FROM queue WHERE name = 'late'`),
 		"--attributes", "VisibilityTimeout=33")
-	begun = time.Now()
+	begun = stopwatch.Start()
 	w.PSQL(`SELECT iasql_sync_now()`)
-	if took := time.Since(begun); took > 4*time.Second+2*usual { // it waits five seconds for a lock that it needs
+	if took := begun.Took(); took > 4*time.Second+2*usual { // it waits five seconds for a lock that it needs
 		t.Errorf("an open transaction held the cycle up for %s, and usually it takes %s", took, usual)
 	}
 	w.Becomes(5*time.Second, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"iasql/internal/test/harness"
+	"iasql/internal/test/stopwatch"
 )
 
 // TestMigrationGivesWay: a migration that has to wait for somebody's transaction does not let all others wait behind it
@@ -34,11 +35,11 @@ func TestMigrationGivesWay(t *testing.T) {
 	}()
 	var longest time.Duration
 	for begun := time.Now(); time.Since(begun) < 6*time.Second; time.Sleep(50 * time.Millisecond) {
-		edit := time.Now()
+		edit := stopwatch.Start()
 		if _, err := writer.Exec(t.Context(), `UPDATE public.queue SET delay_seconds = delay_seconds WHERE id = 1`); err != nil {
 			t.Fatal(err)
 		}
-		longest = max(longest, time.Since(edit))
+		longest = max(longest, edit.Took())
 	}
 	select {
 	case err := <-migrated:

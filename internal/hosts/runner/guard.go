@@ -232,7 +232,8 @@ func (t *tree) remember(r *Request, armed *trial) error {
 	return nil
 }
 
-// arm writes down the trial and starts its timer.
+// arm writes down the trial and starts its timer. It is armed once the timer listens: told to end before, it would end
+// and undo nothing.
 func (s *trials) arm(armed *trial) error {
 	lock, err := s.lock(armed.ID)
 	if err != nil {
@@ -246,17 +247,31 @@ func (s *trials) arm(armed *trial) error {
 	if err := s.put(s.path(armed.ID, Armed), text); err != nil {
 		return err
 	}
+	listens, tells, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer listens.Close()
 	// The lock goes to the timer, which has it until it ends, however that comes about.
 	command := exec.Command("/proc/self/exe", "-root", armed.Root, "-undo", armed.ID) // #nosec G204 -- ourselves
-	command.ExtraFiles = []*os.File{lock}
+	command.ExtraFiles = []*os.File{lock, tells}
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := command.Start(); err != nil {
+	err = command.Start()
+	_ = tells.Close()
+	if err == nil {
+		leaveSession(command.Process.Pid)
+		ended := make(chan error, 1)
+		go func() { ended <- command.Wait() }()
+		if _, err = listens.Read(make([]byte, 1)); err != nil {
+			_ = command.Process.Kill()
+			err = errors.Join(errors.New("it ended at once"), <-ended)
+		}
+	}
+	if err != nil {
 		_ = os.Remove(s.path(armed.ID, Armed))
 		return fmt.Errorf("the timer that would undo it cannot be started: %w", err)
 	}
-	leaveSession(command.Process.Pid)
-	go func() { _ = command.Wait() }()
 	return nil
 }
 
@@ -275,8 +290,11 @@ func leaveSession(pid int) {
 	}
 }
 
-// lockDescriptor is where a timer has the lock of its trial open.
-const lockDescriptor = 3
+// A timer has the lock of its trial open, and a pipe to tell whoever starts it that it listens.
+const (
+	lockDescriptor   = 3
+	listenDescriptor = 4
+)
 
 // Await undoes a trial once its time is over, unless it is confirmed before, and at once if it is told to end, as it is
 // before a reboot. It is what the timer runs.
@@ -285,6 +303,9 @@ func Await(root, id string) error {
 		return fmt.Errorf("%q names no trial", id)
 	}
 	unix.CloseOnExec(lockDescriptor) // which is ours alone
+	tells := os.NewFile(listenDescriptor, "listens")
+	unix.CloseOnExec(listenDescriptor)
+	defer tells.Close()
 	told := make(chan os.Signal, 1)
 	signal.Ignore(unix.SIGHUP, unix.SIGPIPE)
 	signal.Notify(told, unix.SIGTERM, unix.SIGINT)
@@ -311,6 +332,10 @@ func Await(root, id string) error {
 	over := time.NewTimer(time.Duration(armed.After) * time.Millisecond)
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
+	if _, err := tells.Write([]byte{1}); err != nil {
+		return err // whoever armed it has gone, and has changed nothing
+	}
+	_ = tells.Close()
 	for {
 		select {
 		case <-look.C:
