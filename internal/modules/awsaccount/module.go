@@ -5,6 +5,9 @@
 // It promises that secrets can be written and not read: whatever is written to
 // secret_access_key and session_token is moved to a table of the engine's own
 // before it is stored, and [LoadCredentials] is the one way to it.
+//
+// It is long because two of its three tables are settings, which are not counted as tables, and it loads the
+// credentials of all others.
 package awsaccount
 
 import (

@@ -4,6 +4,9 @@
 // certificate. Certificates can be requested here; ones imported into ACM by
 // other means are shown, tagged and deleted like them. A private key never
 // comes near the engine.
+//
+// It is long because the half of it is two functions, which request and import certificates, and the domains at which a
+// request is validated belong to the request alone.
 package awsacm
 
 import (

@@ -4,6 +4,10 @@
 // It promises what the contract in package modules asks of its tables. Names
 // are unique in a region, and so a creation is found again by its name. A group
 // is never deleted with its instances: ForceDelete, which does that, is not used.
+//
+// It is long because a group's hooks, notifications, warm pool and propagated tags are objects of their own to the API,
+// each with its calls, and one column here; and a template is changed by a new version of it, which has to become the
+// default.
 package awsautoscaling
 
 import (

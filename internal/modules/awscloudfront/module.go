@@ -8,6 +8,9 @@
 // what has changed, and sends it with the version that it has read (If-Match):
 // what no column shows stays as it is. That version, the ETag, is no column: each
 // change makes another, and only the one read just before a change is of any use.
+//
+// It is long because UpdateDistribution takes the whole configuration with its ETag, fills in what it is not told, and
+// counts each list beside it; and an origin names its access control by an id that another record has.
 package awscloudfront
 
 import (

@@ -3,6 +3,9 @@
 // It promises what the contract in package modules asks of its tables. The names
 // of log groups and alarms are their identities and unique in the account and
 // region, so that creations are found again by name.
+//
+// It is long because PutMetricAlarm replaces what it is not told, two members are unions, which JSON does not tell
+// apart, and one function reads the end of a log.
 package awscloudwatch
 
 import (

@@ -3,6 +3,8 @@
 //
 // It promises what the contract in package modules asks of its table. A
 // pipeline's name is its identity and unique in the account and region.
+//
+// It is long because a transition between stages is a call of its own, and one column here.
 package awscodepipeline
 
 import (

@@ -3,6 +3,10 @@
 // It promises what the contract in package modules asks of its table
 // dynamo_table. A table's name is its identity and unique in the account and
 // region, so that creations are found again by name.
+//
+// It is long because UpdateTable makes or deletes one index a call and refuses a second while one is being made, an
+// index repeats what the table says of its keys, and backups, insights, streams, time to live and imports are calls of
+// their own.
 package awsdynamo
 
 import (

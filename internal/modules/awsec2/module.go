@@ -8,6 +8,10 @@
 // holds the creation's token, by which a creation whose answer was lost is found
 // again, and with the token as ClientToken, so that AWS itself makes no second
 // one.
+//
+// It is long because an instance is changed by many calls, for some of which it is stopped and started again by a step
+// that survives its engine; its profile is two objects of IAM; and volumes and addresses are shared with what AWS makes
+// along with it.
 package awsec2
 
 import (

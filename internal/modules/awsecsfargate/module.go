@@ -6,6 +6,9 @@
 // changed: changing its row registers another and retires the old one. Subnets
 // and security groups of a service, which ECS sets together, are a column and a
 // table: what changes one keeps the other.
+//
+// It is long because a task definition has documents that AWS spells anew and completes, scaling is of another service,
+// and a service keeps its network as a whole.
 package awsecsfargate
 
 import (

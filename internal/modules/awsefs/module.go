@@ -1,4 +1,7 @@
 // Package awsefs is the module aws_efs: file systems and their mount targets.
+//
+// It is long because the replication of a file system is another file system, with calls of its own, and one column
+// here.
 package awsefs
 
 import (

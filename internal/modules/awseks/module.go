@@ -4,6 +4,9 @@
 // It promises what the contract in package modules asks of its tables. Names
 // are the identities, by which a creation is found again. EKS makes one change of
 // an object at a time, and refuses others meanwhile, which then wait.
+//
+// It is long because a cluster and its node groups take one change at a time and a call for each kind, and are there
+// long before they can be used.
 package awseks
 
 import (

@@ -4,6 +4,9 @@
 // cluster's name is its identity and unique in the account and region. Clusters
 // take minutes to come, to change and to go; what has been asked of one and is
 // under way counts as what it has.
+//
+// It is long because nodes are removed by their ids, log delivery is ended by a call that names what is gone, and
+// versions are asked for by a part and told whole.
 package awselasticache
 
 import (

@@ -5,6 +5,9 @@
 // are named by their ARNs and created with a tag that holds the creation's
 // token. The names of load balancers and target groups, and the ports of
 // listeners, AWS allows once: what bears one already is taken over.
+//
+// It is long because actions are documents that AWS completes, the addresses of a network load balancer are given for
+// all its subnets at once, and a creation that finds its name taken has to tell whether it was its own.
 package awselb
 
 import (

@@ -5,6 +5,9 @@
 // that creations are found again by name. Roles and users are listed with all
 // their policies by GetAccountAuthorizationDetails, rather than by several calls
 // for each.
+//
+// It is long because attached and inline policies are sets with a call for each member, users and roles share them, and
+// passwords and access keys are functions whose answers are told once.
 package awsiam
 
 import (

@@ -1,4 +1,7 @@
 // Package awskinesis is the module aws_kinesis: data streams.
+//
+// It is long because retention, metrics, mode, encryption and shards are each set by a pair of calls, and AWS refuses
+// the wrong one of the two.
 package awskinesis
 
 import (

@@ -6,6 +6,9 @@
 // found again by name. Code is pushed and not read back; its hash tells which
 // code runs. Subnets and security groups, which Lambda sets together, are a
 // column and a table: what changes one keeps the other.
+//
+// It is long because code and configuration are changed by two calls that wait for each other, a runtime's management
+// is a third, the network is one member of three columns, and one function calls functions.
 package awslambda
 
 import (

@@ -3,6 +3,9 @@
 //
 // It promises what the contract in package modules asks of its tables. The name
 // of a domain is its identity, by which a creation is found again.
+//
+// It is long because UpdateDomainConfig replaces each part it is told, a version is raised by a call of its own that
+// takes steps, and a domain's network is one member of two tables.
 package awsopensearch
 
 import (

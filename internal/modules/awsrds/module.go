@@ -11,6 +11,10 @@
 // with the cluster, so that the engine never does. What a cluster decides for its
 // members is NULL in their records: a change of the cluster changes them in no
 // column, and no mode can set the two against each other.
+//
+// It is long because an instance is made in four ways (new, from a snapshot, of a time, as a replica), what is asked of
+// it waits for a window beside what it has, and roles, log exports and volumes change by what is added and what is
+// removed.
 package awsrds
 
 import (

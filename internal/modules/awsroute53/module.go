@@ -5,6 +5,10 @@
 // kept in one form, in lower case, with a dot at the end and without needless
 // escape codes, however they are written. The two records that AWS makes with a zone are shown and
 // can be changed, and go only with the zone.
+//
+// It is long because records have no id and no call about one: they are read by the name that sorts before them,
+// changed as a whole with their old content, and many in one call; and a zone's networks and its log are objects of
+// their own.
 package awsroute53
 
 import (

@@ -5,6 +5,9 @@
 // bucket's name is its identity and unique in all of AWS, so that creations are
 // found again by name; a website and a public access block are known by their
 // bucket, an object by its bucket and key.
+//
+// It is long because most columns of a bucket are a part of it that calls of its own read, write and take away, in the
+// region that only another call tells, and its documents are XML with members that are unions.
 package awss3
 
 import (

@@ -3,6 +3,9 @@
 // It promises what the contract in package modules asks of its table secret. A
 // secret's name is its identity and unique in the account and region, so that
 // creations are found again by name. Values are written and never read.
+//
+// It is long because replicas are added, ended and encrypted one by one, in other regions, and a secret is not deleted
+// before they are.
 package awssecretsmanager
 
 import (

@@ -5,6 +5,9 @@
 // security_group and security_group_rule. Rules are objects of their own, so
 // that two groups can name each other, or a group itself, whatever the order in
 // which they are made.
+//
+// It is long because rules are made and revoked many in one call, whose answer does not tell which is whose; each is
+// found again by a mark in its tags.
 package awssecuritygroup
 
 import (

@@ -3,6 +3,9 @@
 // It promises what the contract in package modules asks of its tables. A topic's
 // name is its identity, a subscription's are its topic, protocol and endpoint:
 // AWS makes neither twice, so that creations are found again by these.
+//
+// It is long because the half of it is two functions and delivery policies, documents that AWS completes; and a
+// subscription that waits to be confirmed has no id.
 package awssns
 
 import (

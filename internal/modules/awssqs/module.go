@@ -4,6 +4,8 @@
 // queue's name is its identity, and CreateQueue with the same name and the same
 // attributes returns the queue there is, so that creations are found again by
 // name.
+//
+// It is long because two columns are documents that AWS completes, and a function sends messages.
 package awssqs
 
 import (

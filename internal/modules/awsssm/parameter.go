@@ -1,4 +1,7 @@
 // Package awsssm is the module aws_ssm: parameters of Systems Manager.
+//
+// It is long because a parameter's value is read by another call than what describes it, many at a time, and
+// PutParameter replaces what it is not told.
 package awsssm
 
 import (

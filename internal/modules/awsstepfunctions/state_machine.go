@@ -1,4 +1,7 @@
 // Package awsstepfunctions is the module aws_step_functions: state machines.
+//
+// It is long because a state machine is named by an ARN that is made of its name, and UpdateStateMachine takes a role
+// or a definition along with whatever else changes.
 package awsstepfunctions
 
 import (
