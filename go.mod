@@ -94,6 +94,7 @@ require (
 )
 
 require (
+	github.com/aws/aws-sdk-go-v2/service/organizations v1.62.7 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/mdlayher/netlink v1.7.3-0.20250113171957-fbb4dce95f42 // indirect
 	github.com/mdlayher/socket v0.5.0 // indirect

@@ -33,6 +33,7 @@ var described = []Module{
 	awsLambda,
 	awsMemoryDB,
 	awsOpenSearch,
+	awsOrganizations,
 	awsRDS,
 	awsRoute53,
 	awsS3,

@@ -86,6 +86,8 @@ var otherwise = map[string]string{
 	"lambda_function.last_update_status Failed":        "it is a change that has failed",
 	"codebuild_build_list.build_status FAILED":         "it is how a build has ended, and not how it was made",
 	"codedeploy_deployment.status Failed":              "it is how a deployment has ended, and not how it was made",
+	"organization_account.state PENDING_ACTIVATION":    "it waits for a person, and is read only",
+	"organization_account.state PENDING_CLOSURE":       "it is there, and nobody here closes it",
 	"rds.db_instance_status incompatible-option-group": "another option group mends it",
 	"rds.db_instance_status incompatible-parameters":   "other parameters mend it",
 	"rds.db_instance_status insufficient-capacity":     "AWS had no room to make it",
@@ -117,6 +119,7 @@ var unread = func() map[string]string {
 			"codedeploy_deployment_group: LastAttemptedDeployment.Status",
 			"codedeploy_deployment_group: LastSuccessfulDeployment.Status",
 		},
+		"it is read where there is no State, which took its place": {"organization_account: Status"},
 		"it is why, and another member is the state": {
 			"certificate: RenewalSummary.RenewalStatusReason", "certificate: RevocationReason",
 			"codedeploy_deployment: ErrorInformation.Code",

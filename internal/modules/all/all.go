@@ -31,6 +31,7 @@ import (
 	"iasql/internal/modules/awslambda"
 	"iasql/internal/modules/awsmemorydb"
 	"iasql/internal/modules/awsopensearch"
+	"iasql/internal/modules/awsorganizations"
 	"iasql/internal/modules/awsrds"
 	"iasql/internal/modules/awsroute53"
 	"iasql/internal/modules/awss3"
@@ -94,6 +95,7 @@ func Modules(c *aws.Clients) []*modules.Module {
 		awslambda.Module(c),
 		awsmemorydb.Module(c),
 		awsopensearch.Module(c),
+		awsorganizations.Module(c),
 		awsrds.Module(c),
 		awsroute53.Module(c),
 		awss3.Module(c),

@@ -36,6 +36,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/memorydb"
 	"github.com/aws/aws-sdk-go-v2/service/opensearch"
+	"github.com/aws/aws-sdk-go-v2/service/organizations"
 	"github.com/aws/aws-sdk-go-v2/service/rds"
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -63,7 +64,7 @@ var clients = []reflect.Type{
 	reflect.TypeFor[elasticache.Client](), reflect.TypeFor[elasticloadbalancingv2.Client](),
 	reflect.TypeFor[eventbridge.Client](), reflect.TypeFor[iam.Client](),
 	reflect.TypeFor[kinesis.Client](), reflect.TypeFor[kms.Client](), reflect.TypeFor[lambda.Client](),
-	reflect.TypeFor[memorydb.Client](), reflect.TypeFor[opensearch.Client](),
+	reflect.TypeFor[memorydb.Client](), reflect.TypeFor[opensearch.Client](), reflect.TypeFor[organizations.Client](),
 	reflect.TypeFor[rds.Client](), reflect.TypeFor[route53.Client](), reflect.TypeFor[s3.Client](),
 	reflect.TypeFor[secretsmanager.Client](), reflect.TypeFor[sfn.Client](),
 	reflect.TypeFor[sns.Client](), reflect.TypeFor[sqs.Client](), reflect.TypeFor[ssm.Client](),
@@ -80,7 +81,10 @@ var beyond = map[string]string{
 	"es.amazonaws.com:UpgradeElasticsearchDomain":      "the service's older API",
 	"kms.amazonaws.com:DeleteKey": "an event of the service's own (KMS Developer Guide, " +
 		"\"Logging AWS KMS API calls\")",
-	"kms.amazonaws.com:RotateKey":                    "an event of the service's own",
+	"kms.amazonaws.com:RotateKey": "an event of the service's own",
+	"organizations.amazonaws.com:CreateAccountResult": "an event of the service's own (Organizations User Guide, " +
+		"\"Logging AWS Organizations API calls\")",
+	"organizations.amazonaws.com:CloseAccountResult": "an event of the service's own",
 	"s3.amazonaws.com:PutBucketPublicAccessBlock":    "what CloudTrail calls PutPublicAccessBlock",
 	"s3.amazonaws.com:DeleteBucketPublicAccessBlock": "what CloudTrail calls DeletePublicAccessBlock",
 	"s3.amazonaws.com:PutBucketLifecycle":            "what CloudTrail calls PutBucketLifecycleConfiguration",

@@ -1,0 +1,11 @@
+package conformance
+
+var awsOrganizations = Module{
+	Name: "aws_organizations",
+	CLI: []string{`organizations create-organization --feature-set ALL`,
+		`organizations create-account --account-name shop --email shop@example.com`},
+	Tables: []Table{{
+		Name: "organization_account", Identity: "account_id",
+		Listed: `organizations list-accounts --query Accounts[].Id`,
+	}},
+}
