@@ -93,7 +93,7 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 	root.AddCommand(devCommand(log), serveCommand(log), consoleCommand(log), migrateCommand(log), statusCommand(),
 		batchCommand(),
 		applyCommand(),
-		importStateCommand(), importPricesCommand(), composeCommand(),
+		importStateCommand(), importPricesCommand(), composeCommand(), cellsCommand(),
 		versionCommand(), doctorCommand(log), supportCommand(log), iamPolicyCommand(), docsCommand(), correctCommand())
 	flags.SortFlags = false
 	return root

@@ -19,7 +19,7 @@ const root = "../.."
 
 // core are the folders that know worlds by their descriptions alone. Below modules are the
 // worlds' own.
-var core = []string{"internal/auditlog", "internal/console", "internal/decide", "internal/engine", "internal/focus", "internal/metrics",
+var core = []string{"internal/auditlog", "internal/cells", "internal/console", "internal/decide", "internal/engine", "internal/focus", "internal/metrics",
 	"internal/modes", "internal/modules",
 	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/support", "internal/sync",
 	"internal/tracing"}
@@ -51,6 +51,7 @@ var mayImport = map[string]string{
 	"engine":   "auditlog decide modules platform postgres store sync",
 	"console":  "modules",
 	"support":  "metrics postgres",
+	"cells":    "postgres",
 }
 
 // TestImports: nothing knows more than it may, and no part of the core a world.
