@@ -68,7 +68,7 @@ test-engine:
 
 # What takes minutes, or needs more than PostgreSQL, the emulator and Go: make test-all runs these too. They are
 # not linked for make test either.
-LONG := acceptance adversary batches chaos comingfrom console doctor economy edges functions likeness orm permissions recorded runbook \
+LONG := acceptance adversary batches cells chaos comingfrom console doctor economy edges functions likeness orm permissions recorded runbook \
 	setup statements watch
 
 .PHONY: test
@@ -168,6 +168,12 @@ HOSTS ?= 1000
 .PHONY: many-hosts
 many-hosts: deps test-engine ## Read HOSTS hosts (default 1000), which are directories, with 500 files each
 	go test ./test/hosts -run TestManyHosts -count=1 -timeout 0 -vet=off -v -args -hosts $(HOSTS)
+
+CELL_RECORDS ?= 250000
+
+.PHONY: many-cells
+many-cells: deps test-engine ## Query four cells of CELL_RECORDS records each (default 250000) by their union
+	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/cells -run TestManyRecords -count=1 -timeout 0 -vet=off -v -args -records $(CELL_RECORDS)
 
 .PHONY: bench
 bench: deps ## Measure what docs/performance speaks of, and write it there

@@ -345,7 +345,8 @@ func (u *union) mappings(ctx context.Context) error {
 		return err
 	}
 	var super bool
-	if err := u.conn.QueryRow(ctx, `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`).Scan(&super); err != nil {
+	err = u.conn.QueryRow(ctx, `SELECT rolsuper FROM pg_roles WHERE rolname = current_user`).Scan(&super)
+	if err != nil {
 		return err
 	}
 	var script strings.Builder

@@ -269,6 +269,20 @@ func TestCells(t *testing.T) {
 		f.sqlRefused("permission denied for table queue", all, `SELECT cell, name, tags FROM cells.queue`)
 		f.cells["sa"].Admin(`REVOKE SELECT (name) ON queue FROM `+f.readers[0], `GRANT iasql_reader TO `+f.readers[0])
 	})
+	t.Run("the server's password file", func(t *testing.T) {
+		f := f.in(t)
+		path := filepath.Join(os.TempDir(), "pgpass-"+f.readers[0])
+		f.sql(f.registry, fmt.Sprintf(`COPY (SELECT '*:*:*:%s:secret') TO PROGRAM 'umask 077; cat > %s'`, f.readers[0],
+			path)) // so that it is the server's
+		t.Cleanup(func() { os.Remove(path) })
+		role := f.readers[0]
+		f.sql(f.registry, fmt.Sprintf(`ALTER USER MAPPING FOR %s SERVER iasql_cell_eu OPTIONS (DROP password)`, role),
+			fmt.Sprintf(`ALTER SERVER iasql_cell_eu OPTIONS (ADD passfile '%s')`, path))
+		f.engine("union", "--deadline", "30s") // what the administrator has said of the file stays
+		if got := f.sql(all, `SELECT count(*) FROM cells.queue WHERE cell = 'eu'`); got != "3" {
+			t.Errorf("%s queues", got)
+		}
+	})
 	t.Run("pushed down", func(t *testing.T) {
 		f := f.in(t)
 		plan := f.sql(all, `EXPLAIN (VERBOSE, COSTS OFF) SELECT cell, name FROM cells.queue
@@ -285,8 +299,8 @@ func TestCells(t *testing.T) {
 			`SET session_replication_role = replica; UPDATE queue SET owner = 'ann', rank = 7 WHERE name = 'eu-1'`)
 		f.cells["us"].Admin(`ALTER TABLE queue ADD COLUMN rank text`)
 		f.union()
-		if got := f.sql(all, `SELECT cell, owner, rank FROM cells.queue WHERE name IN ('eu-1', 'us-1') ORDER BY cell`); got !=
-			"eu|ann|7\nus||" {
+		const query = `SELECT cell, owner, rank FROM cells.queue WHERE name IN ('eu-1', 'us-1') ORDER BY cell`
+		if got := f.sql(all, query); got != "eu|ann|7\nus||" {
 			t.Errorf("columns that not all have: %s", got)
 		}
 		out := f.union()
@@ -318,7 +332,8 @@ func TestCells(t *testing.T) {
 		if got := f.sql(all, `SELECT DISTINCT cell FROM cells.queue ORDER BY 1`); got != "ap\neu\nus" {
 			t.Errorf("the cells: %s", got)
 		}
-		if got := f.sql(f.registry, `SELECT count(*) FROM pg_foreign_server WHERE srvname = 'iasql_cell_sa'`); got != "0" {
+		if got := f.sql(f.registry, `SELECT count(*) FROM pg_foreign_server
+			WHERE srvname = 'iasql_cell_sa'`); got != "0" {
 			t.Error("the server of a cell that was removed is there")
 		}
 		if got := f.cells["sa"].PSQL(`SELECT count(*) FROM queue`); got != "3" {
@@ -333,11 +348,15 @@ func gone(f *fleet, way *forwarder, all string) {
 	if us := f.look("8s")["us"]; !strings.Contains(us.Trouble, "no answer within 8s") {
 		f.Errorf("a cell that is silent: %+v", us)
 	}
+	// Nobody is told less than there is without being told so; who asks others is not held up.
+	f.sqlRefused("iasql_cell_us", all, `SELECT count(*) FROM cells.queue`)
+	if got := f.sql(all, `SELECT count(*) FROM cells.queue WHERE cell <> 'us'`); got != "9" {
+		f.Errorf("%s queues of the other cells", got)
+	}
 	way.set(closed)
 	if us := f.look("30s")["us"]; us.Trouble == "" || strings.Contains(us.Trouble, "no answer") {
 		f.Errorf("a cell that refuses: %+v", us)
 	}
-	// Nobody is told less than there is without being told so.
 	f.sqlRefused("iasql_cell_us", all, `SELECT count(*) FROM cells.queue`)
 	if out := f.union(); !strings.Contains(out, "cell us is left out") {
 		f.Errorf("the union without a cell: %s", out)

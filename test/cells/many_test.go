@@ -14,7 +14,7 @@ import (
 var records = flag.Int("records", 2_000, "records of each cell, for the measurement")
 
 // TestManyRecords: a query by tag finds its rows among many by an index of each cell, and reads no
-// others. It prints how long queries take; make cells measures with as many records as
+// others. It prints how long queries take; make many-cells measures with as many records as
 // docs/performance speaks of.
 func TestManyRecords(t *testing.T) {
 	f := start(t, "ap", "eu", "sa", "us")
