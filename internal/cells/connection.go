@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,11 +26,19 @@ var serverParameters = []string{"application_name", "channel_binding", "connect_
 var defaultParameters = map[string]string{"connect_timeout": "3", "keepalives_idle": "10", "keepalives_interval": "5",
 	"keepalives_count": "2", "tcp_user_timeout": "20000"}
 
+// authority tells the hosts from the rest of a URL.
+var authority = regexp.MustCompile(`^(postgres(?:ql)?://(?:[^@/?#]*@)?)([^@/?#]*)(.*)$`)
+
 // serverOptions checks the URL of a cell and returns what a foreign server for it is told. It fails
 // if the URL has a password, names no database, or has a parameter that a foreign server does not
 // take.
 func serverOptions(connection string) (map[string]string, error) {
-	u, err := url.Parse(connection)
+	// What has several hosts with ports is no URL to package url.
+	parts := authority.FindStringSubmatch(connection)
+	if parts == nil {
+		parts = make([]string, 4)
+	}
+	u, err := url.Parse(parts[1] + parts[3])
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		// The text may have a password in it, so that it is not repeated.
 		return nil, fmt.Errorf("the connection of a cell is a URL: postgres://user@host:port/database, or " +
@@ -55,7 +64,7 @@ func serverOptions(connection string) (map[string]string, error) {
 		return nil, fmt.Errorf("the connection: %w", err)
 	}
 	var hosts, ports []string
-	for host := range strings.SplitSeq(u.Host, ",") {
+	for host := range strings.SplitSeq(parts[2], ",") {
 		if host == "" {
 			continue
 		}

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"iasql/internal/postgres"
 )
@@ -154,8 +157,19 @@ func asked(ctx context.Context, cell Cell, deadline time.Duration,
 
 // trouble says in one line why a cell has not answered.
 func trouble(err error, deadline time.Duration) string {
-	if errors.Is(err, context.DeadlineExceeded) {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	var pg *pgconn.PgError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer within %s", deadline)
+	case !errors.As(err, &pg):
+	case slices.Contains([]string{pgerrcode.UndefinedTable, pgerrcode.UndefinedFunction,
+		pgerrcode.InvalidSchemaName}, pg.Code):
+		return text + " (it is no installation: engine migrate makes it one)"
+	case pg.Code == pgerrcode.InvalidPassword:
+		return text + " (check the password file, PGPASSFILE or ~/.pgpass)"
+	case pg.Code == pgerrcode.InsufficientPrivilege:
+		return text + " (GRANT iasql_reader to the login, and CONNECT on the database)"
 	}
-	return strings.Join(strings.Fields(err.Error()), " ")
+	return text
 }

@@ -38,13 +38,39 @@ type Cell struct {
 // Registry is the database that knows the cells.
 type Registry struct{ conn *pgx.Conn }
 
-// Open connects to the registry, which [Registry.Init] may not have made yet.
+// Open connects to the registry, which [Registry.Init] may not have made yet. It fails if somebody
+// else could change what stands in it.
 func Open(ctx context.Context, url string) (*Registry, error) {
 	conn, err := postgres.Open(ctx, url)
-	if err != nil {
-		return nil, fmt.Errorf("the registry of cells: %w", err)
+	if err == nil {
+		if err = trusted(ctx, conn, []string{"iasql_cells"}, ""); err == nil {
+			return &Registry{conn}, nil
+		}
+		_ = conn.Close(context.WithoutCancel(ctx))
 	}
-	return &Registry{conn}, nil
+	return nil, fmt.Errorf("the registry of cells (--registry-url): %s", err)
+}
+
+// trusted fails if one of the schemas, a table of the registry, or a foreign server whose name
+// begins so belongs to somebody who is neither the caller nor a superuser: what they put there
+// would run with the caller's rights.
+func trusted(ctx context.Context, conn *pgx.Conn, schemas []string, servers string) error {
+	var what string
+	err := conn.QueryRow(ctx, `
+		SELECT coalesce(string_agg(format('%s, which belongs to %s', o.what, r.rolname), '; '), '')
+		FROM (SELECT 'schema ' || n.nspname, n.nspowner FROM pg_namespace n WHERE n.nspname = ANY ($1)
+			UNION ALL SELECT format('%s.%s', n.nspname, c.relname), c.relowner
+			FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = ANY ($1)
+				AND n.nspname = 'iasql_cells'
+			UNION ALL SELECT 'server ' || s.srvname, s.srvowner
+			FROM pg_foreign_server s WHERE $2 <> '' AND starts_with(s.srvname, $2)) o (what, owner)
+		JOIN pg_roles r ON r.oid = o.owner WHERE r.rolname <> current_user AND NOT r.rolsuper`, schemas,
+		servers).Scan(&what)
+	if err == nil && what != "" {
+		err = fmt.Errorf("there is %s: it could be changed to act with the rights of who runs this. Look what is in "+
+			"it, and drop it, or run this as its owner", what)
+	}
+	return err
 }
 
 // Close ends the connection.

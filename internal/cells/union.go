@@ -33,7 +33,7 @@ var platformViews = []string{"iasql_audit_log", "iasql_conflicts", "iasql_cycles
 // cell does not wait for that of another (async_capable). The plan comes from local estimates: to
 // ask each cell for its own takes longer than most queries (docs/performance).
 var unionOptions = map[string]string{"updatable": "false", "truncatable": "false", "async_capable": "true",
-	"fetch_size": "10000", "use_remote_estimate": "false"}
+	"fetch_size": "1000", "use_remote_estimate": "false"}
 
 // column is a column of a table or view.
 type column struct {
@@ -97,7 +97,7 @@ func (r *Registry) Union(ctx context.Context, url string, readers []string, dead
 	each(known, func(i int, cell Cell) { cells[i].look(ctx, deadline) })
 	conn, err := postgres.Open(ctx, url)
 	if err != nil {
-		return nil, fmt.Errorf("the reporting database: %w", err)
+		return nil, fmt.Errorf("the reporting database (--report-url): %s", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	u := &union{conn: conn, cells: cells, readers: readers}
@@ -206,9 +206,23 @@ func (u *union) prepare(ctx context.Context) error {
 		return errors.New("the reporting database is older than PostgreSQL 15, whose views cannot be read with the " +
 			"rights of who reads them (security_invoker)")
 	}
+	var alone bool
+	err := u.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(hashtext('iasql_cells union'))`).Scan(&alone)
+	if err != nil {
+		return err
+	}
+	if !alone {
+		return errors.New("another renewal is under way: try again when it has ended")
+	}
+	schemas := []string{unionSchema}
+	for _, c := range u.cells {
+		schemas = append(schemas, c.schema())
+	}
+	if err := trusted(ctx, u.conn, schemas, serverPrefix); err != nil {
+		return err
+	}
 	// A renewal waits for no report that is being read, and so lets none wait behind it.
-	if _, err := u.conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext('iasql_cells union'));
-		SET lock_timeout = '5s'; SET client_min_messages = 'warning';
+	if _, err := u.conn.Exec(ctx, `SET lock_timeout = '5s'; SET client_min_messages = 'warning';
 		CREATE SCHEMA IF NOT EXISTS cells;
 		COMMENT ON SCHEMA cells IS 'Each table of all cells as one view (engine cells union). Read only.';
 		CREATE EXTENSION IF NOT EXISTS postgres_fdw WITH SCHEMA cells`); err != nil {
@@ -519,6 +533,7 @@ func merged(cells []*unionCell, table string, existing []column) []column {
 			}
 		}
 	}
+	delete(types, "cell") // one of the user's own, whose name is taken here
 	var columns []column
 	for _, e := range existing {
 		if t, there := types[e.Name]; there {
@@ -527,7 +542,7 @@ func merged(cells []*unionCell, table string, existing []column) []column {
 		}
 	}
 	for _, name := range names {
-		if t, there := types[name]; there && name != "cell" {
+		if t, there := types[name]; there {
 			columns = append(columns, column{name, t})
 			delete(types, name)
 		}

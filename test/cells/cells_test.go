@@ -51,6 +51,16 @@ func (f *fleet) reader(role string) string {
 	return u.String()
 }
 
+// bare is the URL of a database that is no installation, for who asks the cells.
+func (f *fleet) bare() string {
+	u, err := url.Parse(f.registry)
+	if err != nil {
+		f.Fatal(err)
+	}
+	u.User = url.User(f.watcher)
+	return u.String()
+}
+
 // connection is the URL of a cell as the registry has it.
 func (f *fleet) connection(w *harness.World, port string) string {
 	u, err := url.Parse(w.AdminURL)
@@ -200,6 +210,9 @@ func TestCells(t *testing.T) {
 	way := forward(t, f.cells["us"].AdminURL)
 
 	f.refused("engine cells init", "list")
+	f.sql(f.registry, `CREATE SCHEMA iasql_cells AUTHORIZATION `+f.watcher) // what is in it would run as a superuser
+	f.refused("belongs to "+f.watcher, "init")
+	f.sql(f.registry, `DROP SCHEMA iasql_cells`)
 	f.engine("init")
 	f.engine("init")
 	f.refused("password", "add", "eu", f.cells["eu"].UserURL)
@@ -213,6 +226,7 @@ func TestCells(t *testing.T) {
 		}
 		f.engine("add", name, f.connection(f.cells[name], port), "--deadline", "30s")
 	}
+	f.refused("no installation", "add", "none", f.bare(), "--deadline", "30s")
 	f.refused("already", "add", "eu", f.connection(f.cells["eu"], ""), "--deadline", "30s")
 	f.refused("work against each other", "add", "twice", f.connection(f.cells["eu"], ""), "--deadline", "30s")
 
@@ -374,6 +388,13 @@ func gone(f *fleet, way *forwarder, all string) {
 	}
 	if out := f.union(); !strings.Contains(out, "cell us is left out: marked lost") {
 		f.Errorf("the union without a lost cell: %s", out)
+	}
+	// What a cell has said last holds while nobody can ask it.
+	f.sql(f.registry, `INSERT INTO iasql_cells.account (cell, name, kind, identity)
+		SELECT 'us', 'copy', kind, identity FROM iasql_cells.account WHERE cell = 'eu'`)
+	if out := f.engine("list", "--deadline", "30s"); !strings.Contains(out, "work against each other: eu, us") ||
+		!strings.Contains(out, "cell us: marked lost") {
+		f.Errorf("an account in two cells: %s", out)
 	}
 	way.set(open)
 	f.engine("mark", "us", "active")
