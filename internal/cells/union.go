@@ -109,9 +109,10 @@ func (r *Registry) Union(ctx context.Context, url string, readers []string, dead
 }
 
 // tablesQuery has the columns that a reader may see. What is no type of PostgreSQL's own is shown as
-// text: the reporting database has no such type.
+// text: the reporting database has no such type. So is what names an object of the cell's catalog
+// (regclass and the like), which the reporting database does not have.
 const tablesQuery = `
-SELECT c.relname::text, a.attname::text, CASE WHEN n.nspname = 'pg_catalog' AND a.atttypid <> 'pg_catalog.name'::regtype
+SELECT c.relname::text, a.attname::text, CASE WHEN n.nspname = 'pg_catalog' AND t.typname !~ '^(name|reg.*)$'
     THEN format_type(a.atttypid, a.atttypmod) ELSE 'text' END
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
 JOIN pg_namespace n ON n.oid = t.typnamespace

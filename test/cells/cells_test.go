@@ -68,9 +68,13 @@ func (f *fleet) connection(w *harness.World, port string) string {
 		f.Fatal(err)
 	}
 	u.User = url.User(f.watcher)
+	patience := "60" // for a machine that is slow
 	if port != "" {
-		u.Host = "127.0.0.1:" + port
+		u.Host, patience = "127.0.0.1:"+port, "20"
 	}
+	query := u.Query()
+	query.Set("connect_timeout", patience)
+	u.RawQuery = query.Encode()
 	return u.String()
 }
 
@@ -236,7 +240,7 @@ func TestCells(t *testing.T) {
 			t.Errorf("cell %s: %+v", name, a)
 		}
 	}
-	f.cells["ap"].Eventually(time.Minute, "the records of each cell to be counted", func() bool {
+	f.cells["ap"].Eventually(2*time.Minute, "the records of each cell to be counted", func() bool {
 		for _, a := range f.look("30s") {
 			if a.Records < 3 {
 				return false
@@ -257,6 +261,13 @@ func TestCells(t *testing.T) {
 		}
 		if got := f.sql(shop, query); got != "ap|ap-1\neu|eu-1\nsa|sa-1\nus|us-1" {
 			t.Errorf("what the cells' policies let the shop see: %s", got)
+		}
+		views := strings.Split(f.sql(f.registry, `SELECT viewname FROM pg_views WHERE schemaname = 'cells'`), "\n")
+		for _, view := range views {
+			f.sql(all, fmt.Sprintf(`SELECT * FROM cells.%s LIMIT 5`, view))
+		}
+		if len(views) < 10 {
+			t.Errorf("the views: %s", views)
 		}
 		if got := f.sql(all, `SELECT count(DISTINCT pinned_as) FROM cells.iasql_worlds`); got != "4" {
 			t.Errorf("%s accounts", got)
