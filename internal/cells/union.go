@@ -169,8 +169,8 @@ func (u *union) renew(ctx context.Context) (*Renewal, error) {
 	}
 	var failures []error
 	renewal := &Renewal{Readers: u.readers}
-	for _, table := range u.tables(gone) {
-		changed, err := u.renewTable(ctx, table, gone)
+	for _, table := range u.tables() {
+		changed, err := u.renewTable(ctx, table)
 		if changed {
 			renewal.Changed++
 		}
@@ -185,7 +185,7 @@ func (u *union) renew(ctx context.Context) (*Renewal, error) {
 	seen := map[string]bool{}
 	for _, c := range u.cells {
 		shown := Shown{Cell: c.Name, Shown: c.why == "", Why: c.why}
-		for _, table := range u.tables(nil) {
+		for _, table := range u.tables() {
 			if len(c.columns(table)) > 0 {
 				shown.Tables++
 				seen[table] = true
@@ -404,7 +404,7 @@ func forRole(role string) string {
 }
 
 // tables returns all that there is or was a view of.
-func (u *union) tables(gone []string) []string {
+func (u *union) tables() []string {
 	all := map[string]bool{}
 	for _, c := range u.cells {
 		for _, tables := range []map[string][]column{c.remote, c.local} {
@@ -414,7 +414,7 @@ func (u *union) tables(gone []string) []string {
 		}
 	}
 	for view := range u.views {
-		if gone != nil && view != overview && u.ours(view) {
+		if view != overview && u.ours(view) {
 			all[view] = true
 		}
 	}
@@ -432,7 +432,7 @@ const madeBy = "engine cells union"
 func (u *union) ours(view string) bool { return strings.Contains(u.made[view], madeBy) }
 
 // renewTable makes the foreign tables of one table, and the view over them, what they are to be.
-func (u *union) renewTable(ctx context.Context, table string, gone []string) (changed bool, err error) {
+func (u *union) renewTable(ctx context.Context, table string) (changed bool, err error) {
 	if table == overview {
 		return false, nil
 	}

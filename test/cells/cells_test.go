@@ -361,6 +361,14 @@ func TestCells(t *testing.T) {
 			WHERE srvname = 'iasql_cell_sa'`); got != "0" {
 			t.Error("the server of a cell that was removed is there")
 		}
+		for _, name := range []string{"ap", "eu", "us"} { // the view goes with the last table
+			if got := f.sql(all, `SELECT count(*) FROM cells.queue WHERE cell = '`+name+`'`); got != "3" {
+				t.Errorf("cell %s has %s queues", name, got)
+			}
+			f.cells[name].Admin(`SELECT * FROM iasql_uninstall('aws_sqs')`)
+			f.union()
+		}
+		f.sqlRefused(`relation "cells.queue" does not exist`, all, `SELECT FROM cells.queue`)
 		if got := f.cells["sa"].PSQL(`SELECT count(*) FROM queue`); got != "3" {
 			t.Errorf("the cell that was removed from the registry has %s queues", got)
 		}
