@@ -74,6 +74,8 @@ func run(ctx context.Context) error {
 		switch part {
 		case "scripted":
 			measure = func(ctx context.Context, _, url string) error { return measureScripted(ctx, url, list) }
+		case "sizes":
+			measure = func(ctx context.Context, _, url string) error { return measureSizes(ctx, url, list) }
 		case "mixed":
 			measure = measureMixed
 		case "engines":
