@@ -279,3 +279,66 @@ func TestMounts(t *testing.T) {
 		t.Errorf("there is %s", got)
 	}
 }
+
+// TestRepositories takes host_repository through its life in a small Debian, from both sides. apt reads what is written.
+func TestRepositories(t *testing.T) {
+	t.Parallel()
+	w := debian(t)
+	const dir = "etc/apt/sources.list.d/"
+	w.PSQL(`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'repository', '*')`)
+	// The world's own is in etc/apt/sources.list, which is no file of the table.
+	w.write(dir+"theirs.sources", "# ours\nTypes: deb deb-src\nURIs: https://example.org/a\n https://example.org/b\nsuites: one\nComponents: main\nX-Extra: kept\nEnabled: no\n\n\n# second\nTypes: deb\nURIs: file:/srv/other\nSuites: ./\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mQINBF\n -----END PGP PUBLIC KEY BLOCK-----\n")
+	w.write(dir+"old.list", "# deb http://example.org/no x main\ndeb [arch=amd64,arm64 signed-by=/k.gpg] http://example.org/old stable main contrib # why\ndeb-src http://example.org/old ./\n")
+	w.write(dir+"not-read.txt", "x")
+	all := `SELECT string_agg(concat_ws('|', name, types, uris, suites, coalesce(components, '{}'), coalesce(architectures, '{}'), signed_by, replace(key, E'\n', '/'), enabled), E'\n' ORDER BY name) FROM host_repository`
+	old := "old.list|{deb}|{http://example.org/old}|{stable}|{main,contrib}|{amd64,arm64}|/k.gpg|t\nold.list:2|{deb-src}|{http://example.org/old}|{./}|{}|{}|t\n"
+	second := "theirs.sources:2|{deb}|{file:/srv/other}|{./}|{}|{}|-----BEGIN PGP PUBLIC KEY BLOCK-----//mQINBF/-----END PGP PUBLIC KEY BLOCK-----/|t"
+	w.quiet(old+"theirs.sources|{deb,deb-src}|{https://example.org/a,https://example.org/b}|{one}|{main}|{}|f\n"+second, all)
+	// Created and changed by SQL.
+	w.PSQL(`INSERT INTO host_repository (account, name, uris, suites, components, architectures, signed_by) VALUES ('here', 'new.sources', '{https://example.org/new}', '{bookworm,bookworm-updates}', '{main}', '{amd64}', '/usr/share/keyrings/new.gpg')`,
+		`INSERT INTO host_repository (account, name, uris, suites) VALUES ('here', 'theirs.sources:3', '{https://example.org/third}', '{third/}')`,
+		`UPDATE host_repository SET enabled = true, uris = '{https://example.org/c}' WHERE name = 'theirs.sources'`,
+		`UPDATE host_repository SET key = NULL, signed_by = '/k.gpg' WHERE name = 'theirs.sources:2'`)
+	w.quiet("new.sources|{deb}|{https://example.org/new}|{bookworm,bookworm-updates}|{main}|{amd64}|/usr/share/keyrings/new.gpg|t\n"+old+
+		"theirs.sources|{deb,deb-src}|{https://example.org/c}|{one}|{main}|{}|t\ntheirs.sources:2|{deb}|{file:/srv/other}|{./}|{}|{}|/k.gpg|t\ntheirs.sources:3|{deb}|{https://example.org/third}|{third/}|{}|{}|t", all)
+	w.has(dir+"new.sources", "Types: deb\nURIs: https://example.org/new\nSuites: bookworm bookworm-updates\nComponents: main\nArchitectures: amd64\nSigned-By: /usr/share/keyrings/new.gpg\n")
+	w.has(dir+"theirs.sources", "# ours\nTypes: deb deb-src\nURIs: https://example.org/c\nsuites: one\nComponents: main\nX-Extra: kept\nEnabled: yes\n\n\n# second\nTypes: deb\nURIs: file:/srv/other\nSuites: ./\nSigned-By: /k.gpg\n\nTypes: deb\nURIs: https://example.org/third\nSuites: third/\n")
+	w.PSQL(`UPDATE host_repository SET key = E'-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQINBF\n-----END PGP PUBLIC KEY BLOCK-----\n', signed_by = NULL, components = '{main,contrib}', architectures = NULL, enabled = false WHERE name = 'new.sources'`)
+	w.Settled()
+	w.has(dir+"new.sources", "Types: deb\nURIs: https://example.org/new\nSuites: bookworm bookworm-updates\nComponents: main contrib\nSigned-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n mQINBF\n -----END PGP PUBLIC KEY BLOCK-----\nEnabled: no\n")
+	w.PSQL(`UPDATE host_repository SET enabled = true WHERE name = 'new.sources'`)
+	w.Settled()
+	if out := w.inside("/usr/bin/apt-get", "update", "--print-uris"); !strings.Contains(out, "https://example.org/new/dists/bookworm-updates/InRelease") ||
+		!strings.Contains(out, "https://example.org/c/dists/one/InRelease") || !strings.Contains(out, "https://example.org/third/third/InRelease") {
+		t.Errorf("apt reads %s", out)
+	}
+	// By others.
+	w.distrust()
+	w.write(dir+"theirs.sources", "Types: deb\nURIs: https://example.org/d\nSuites: one\nComponents: main\nEnabled: off\n")
+	w.do(os.Remove(filepath.Join(w.root, dir+"old.list")))
+	w.do(os.Remove(filepath.Join(w.root, dir+"new.sources")))
+	w.quiet("theirs.sources|{deb}|{https://example.org/d}|{one}|{main}|{}|f", all)
+	// What cannot be.
+	w.fails("one that ends with / has no components", `UPDATE host_repository SET components = NULL WHERE name = 'theirs.sources'`, `UPDATE host_repository SET components = '{main}' WHERE name = 'theirs.sources'`)
+	w.fails("is no URI", `UPDATE host_repository SET uris = '{example.org}' WHERE name = 'theirs.sources'`, `UPDATE host_repository SET uris = '{https://example.org/d}' WHERE name = 'theirs.sources'`)
+	w.fails("the next one is called theirs.sources:2", `INSERT INTO host_repository (account, name, uris, suites) VALUES ('here', 'theirs.sources:5', '{https://example.org}', '{x/}')`, `DELETE FROM host_repository WHERE name = 'theirs.sources:5'`)
+	w.fails("files of one-line style are shown and not changed", `INSERT INTO host_repository (account, name, uris, suites) VALUES ('here', 'x.list', '{https://example.org}', '{x/}')`, `DELETE FROM host_repository WHERE name = 'x.list'`)
+	w.refused("host_repository", `INSERT INTO host_repository (account, name, uris, suites) VALUES ('here', '../x.sources', '{https://example.org}', '{x/}')`)
+	w.refused("host_repository", `UPDATE host_repository SET uris = E'{"https://example.org\nEnabled: no"}'`)
+	w.refused("host_repository", `UPDATE host_repository SET uris = '{}'`)
+	// A file that is none is left alone.
+	w.write(dir+"theirs.sources", "Types: deb\nwhat is this\n")
+	w.distrust()
+	w.PSQL(`UPDATE host_repository SET enabled = true`)
+	w.Becomes(3*shortly, "t", `SELECT coalesce(bool_or(message LIKE '%that is none of a file of sources%'), false) FROM iasql_status WHERE state <> 'Present'`)
+	w.has(dir+"theirs.sources", "Types: deb\nwhat is this\n")
+	w.write(dir+"theirs.sources", "Types: deb\nURIs: https://example.org/d\nSuites: one\nComponents: main\n\nTypes: deb\nURIs: https://example.org/e\nSuites: e/\n")
+	w.sync()
+	// Deleted: the last one first, and the file with the first.
+	w.fails("would be called otherwise", `DELETE FROM host_repository WHERE name = 'theirs.sources'`, `INSERT INTO host_repository (account, name, uris, suites, components) VALUES ('here', 'theirs.sources', '{https://example.org/d}', '{one}', '{main}')`, `SELECT iasql_sync_now()`)
+	w.PSQL(`DELETE FROM host_repository WHERE name = 'theirs.sources:2'`)
+	w.Settled()
+	w.PSQL(`DELETE FROM host_repository`)
+	w.Settled()
+	w.has(dir+"theirs.sources", "-")
+}

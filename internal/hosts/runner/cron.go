@@ -93,8 +93,8 @@ func parseCron(file, text string) (lines []cronLine, err error) {
 			}
 		case seen[entry[3]]:
 			if err == nil {
-				err = &Failure{Refused, fmt.Sprintf("%s has two entries with one command, which rows do not tell apart, "+
-					"and is left alone: %.200q", path.Join(cronDir, file), entry[3])}
+				err = &Failure{Refused, fmt.Sprintf("%s has two entries with one command, which rows do not tell "+
+					"apart, and is left alone: %.200q", path.Join(cronDir, file), entry[3])}
 			}
 		default:
 			seen[entry[3]] = true
@@ -246,8 +246,8 @@ func changeCron(t *tree, have, want *Cron) error {
 			return &Failure{Refused, "an entry of cron has a schedule, a user and an environment"}
 		}
 		if !validSchedule(*now.Schedule) {
-			return &Failure{Refused, fmt.Sprintf("%.200q is no schedule of crontab(5): five fields such as 5 4 * * mon-fri, "+
-				"or one of %s", *now.Schedule, strings.Join(cronWords, ", "))}
+			return &Failure{Refused, fmt.Sprintf("%.200q is no schedule of crontab(5): five fields such as 5 4 * * "+
+				"mon-fri, or one of %s", *now.Schedule, strings.Join(cronWords, ", "))}
 		}
 		all, err := t.entries("/etc/passwd", 7)
 		if err != nil {

@@ -50,7 +50,8 @@ func (t *tree) edit(file string, fresh Entry, change func(text string) (*string,
 	return t.place(r, accept)
 }
 
-// filesOf returns the names of the files in a directory, links among them, in order; none if there is no such directory.
+// filesOf returns the names of the files in a directory, links among them, in order; none if there is no such
+// directory.
 func (t *tree) filesOf(dir string) ([]string, error) {
 	fd, last, err := t.parent(dir)
 	if codeOf(err) == NoParent {

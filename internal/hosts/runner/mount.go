@@ -36,8 +36,9 @@ type Mount struct {
 }
 
 func init() {
-	kinds[KindMount] = &things[Mount]{what: KindMount, turn: &sync.Mutex{}, key: func(m *Mount) string { return m.Point },
-		read: readMounts, difference: mountDifference, change: changeMount}
+	kinds[KindMount] = &things[Mount]{what: KindMount, turn: &sync.Mutex{},
+		key: func(m *Mount) string { return m.Point }, read: readMounts, difference: mountDifference,
+		change: changeMount}
 }
 
 func mountDifference(now, said *Mount) string {
@@ -148,8 +149,8 @@ func readMounts(t *tree, of *selection, tell func(Mount), unread func(string, er
 	}
 	for _, m := range all {
 		if count[m.Point] > 1 {
-			unread(m.Point, &Failure{Refused, fmt.Sprintf("%s has several lines about %s, which rows do not tell apart, "+
-				"and they are left alone", FstabFile, m.Point)})
+			unread(m.Point, &Failure{Refused, fmt.Sprintf("%s has several lines about %s, which rows do not tell "+
+				"apart, and they are left alone", FstabFile, m.Point)})
 			continue
 		}
 		if there != nil {
@@ -162,8 +163,8 @@ func readMounts(t *tree, of *selection, tell func(Mount), unread func(string, er
 }
 
 // keptMounts are the mount points, and the directories, without which a host is none, or nobody gets in.
-var keptMounts = regexp.MustCompile(`^/(|(boot|efi|dev|proc|sys|run|etc|usr|bin|sbin|lib|lib32|lib64|libx32)(/.*)?|var|var/lib|` +
-	`var/lib/iasql-runner|root|tmp)$`)
+var keptMounts = regexp.MustCompile(`^/(|(boot|efi|dev|proc|sys|run|etc|usr|bin|sbin|lib|lib32|lib64|libx32)(/.*)?|` +
+	`var|var/lib|var/lib/iasql-runner|root|tmp)$`)
 
 func changeMount(t *tree, have, want *Mount) error {
 	of := either(want, have)
@@ -203,7 +204,8 @@ func changeMount(t *tree, have, want *Mount) error {
 func wholeMount(have, want *Mount) (*Mount, error) {
 	m := *want
 	if have != nil {
-		m.Device, m.Type, m.Options = said(have.Device, m.Device), said(have.Type, m.Type), said(have.Options, m.Options)
+		m.Device, m.Type = said(have.Device, m.Device), said(have.Type, m.Type)
+		m.Options = said(have.Options, m.Options)
 		m.Dump, m.Pass, m.Mounted = said(have.Dump, m.Dump), said(have.Pass, m.Pass), said(have.Mounted, m.Mounted)
 	}
 	if m.Device == nil || m.Type == nil || m.Options == nil || m.Dump == nil || m.Pass == nil {
@@ -282,7 +284,8 @@ func (t *tree) mount(m *Mount, again bool) error {
 	if codeOf(p.err) != Unspecified {
 		return p.err
 	}
-	return &Failure{Invalid, fmt.Sprintf("%s cannot be mounted at %s with the options %s, and %s says nothing of it: %s",
+	return &Failure{Invalid, fmt.Sprintf("%s cannot be mounted at %s with the options %s, and %s says nothing of it: "+
+		"%s",
 		*m.Device, m.Point, *m.Options, FstabFile, p.gist())}
 }
 

@@ -43,8 +43,8 @@ func matchSegments(pattern, name []string) bool {
 	return len(name) == 0
 }
 
-// MatchesName reports whether a pattern names what is no file. In it * stands for any characters, and ? for one; but one
-// that is a path, as of a mount point, names what [Matches] says.
+// MatchesName reports whether a pattern names what is no file. In it * stands for any characters, and ? for one; but
+// one that is a path, as of a mount point, names what [Matches] says.
 func MatchesName(pattern, name string) bool {
 	if strings.HasPrefix(pattern, "/") {
 		return Matches(pattern, name)

@@ -44,6 +44,9 @@ func init() {
 		}}
 }
 
+// sudoersWord is what a user, a group or an alias is spelt by.
+const sudoersWord = `(?:"[^"]*"|\\.|[^\s,"\\])+`
+
 func readSudoers(t *tree, of *selection, tell func(Sudoer), unread func(string, error)) error {
 	names, err := t.filesOf(sudoersDir)
 	if err != nil {
@@ -76,9 +79,9 @@ var (
 	// sudoersOther begins the lines of sudoers(5) that are no rules.
 	sudoersOther = regexp.MustCompile(`^(Defaults|(User|Runas|Host|Cmnd|Cmd)_Alias\b|[@#]include(dir)?\b)`)
 	// sudoersRule is a rule: users, hosts and what they may.
-	sudoersRule = regexp.MustCompile(`^((?:"[^"]*"|\\.|[^\s,"\\])+(?:\s*,\s*(?:"[^"]*"|\\.|[^\s,"\\])+)*)\s+[^=]*=(.*)$`)
+	sudoersRule = regexp.MustCompile(`^(` + sudoersWord + `(?:\s*,\s*` + sudoersWord + `)*)\s+[^=]*=(.*)$`)
 	// sudoersUser is one of the users of a rule.
-	sudoersUser = regexp.MustCompile(`(?:"[^"]*"|\\.|[^\s,"\\])+`)
+	sudoersUser = regexp.MustCompile(sudoersWord)
 	noPassword  = regexp.MustCompile(`\bNOPASSWD\s*:`)
 	uid         = regexp.MustCompile(`^#[0-9]`)
 )
@@ -108,8 +111,8 @@ func parseSudoers(content string) (who []string, without bool) {
 func changeSudoer(t *tree, have, want *Sudoer) error {
 	of := either(want, have)
 	if !sudoerName.MatchString(of.Name) {
-		return &Failure{Refused, fmt.Sprintf("%.60q names no file of %s that sudo reads: letters, digits, _ and -, and "+
-			"no dot", of.Name, sudoersDir)}
+		return &Failure{Refused, fmt.Sprintf("%.60q names no file of %s that sudo reads: letters, digits, _ and -, "+
+			"and no dot", of.Name, sudoersDir)}
 	}
 	if err := mustBeRoot("a change of sudoers"); err != nil {
 		return err

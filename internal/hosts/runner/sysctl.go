@@ -56,7 +56,8 @@ func sysctlDifference(now, said *Sysctl) string {
 	return ""
 }
 
-// swapped exchanges the dots and the slashes of a key, which makes a name of a path below /proc/sys and a path of a name.
+// swapped exchanges the dots and the slashes of a key, which makes a name of a path below /proc/sys and a path of a
+// name.
 func swapped(key string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -190,8 +191,8 @@ func (t *tree) kernelFile(name string, flags int) (int, error) {
 		}
 	}
 	if code := codeOf(err); code == NoParent || code == Refused || errors.Is(err, unix.ENOENT) {
-		return -1, &Failure{Gone, fmt.Sprintf("this kernel has no setting %s: there is no %s. It may be one of a module "+
-			"that is not loaded, or of another version", name, file)}
+		return -1, &Failure{Gone, fmt.Sprintf("this kernel has no setting %s: there is no %s. It may be one of a "+
+			"module that is not loaded, or of another version", name, file)}
 	}
 	return -1, failure("open", file, err)
 }
@@ -248,8 +249,8 @@ func (t *tree) tune(name, value string) error {
 	}
 	now, err := t.kernel(name)
 	if err == nil && !sameWords(now, value) {
-		err = &Failure{Invalid, fmt.Sprintf("the kernel makes %.200q of the value %.200q of setting %s, and has the old "+
-			"one again: write what it makes of it", now, value, name)}
+		err = &Failure{Invalid, fmt.Sprintf("the kernel makes %.200q of the value %.200q of setting %s, and has the "+
+			"old one again: write what it makes of it", now, value, name)}
 	}
 	if err != nil {
 		return errors.Join(err, t.setKernel(name, was))
@@ -261,8 +262,8 @@ func changeSysctl(t *tree, have, want *Sysctl) error {
 	of := either(want, have)
 	name := of.Name
 	if err := CheckPath("/proc/sys/" + swapped(name)); err != nil {
-		return &Failure{Refused, fmt.Sprintf("%.200q names no setting of the kernel: it is spelt as net.ipv4.ip_forward, "+
-			"with a slash for a dot within a part", name)}
+		return &Failure{Refused, fmt.Sprintf("%.200q names no setting of the kernel: it is spelt as "+
+			"net.ipv4.ip_forward, with a slash for a dot within a part", name)}
 	}
 	theirs, err := t.settings(SysctlFile)
 	if err != nil {
@@ -270,12 +271,12 @@ func changeSysctl(t *tree, have, want *Sysctl) error {
 	}
 	if want == nil {
 		if have.File != "" && have.File != SysctlFile {
-			return &Failure{Refused, fmt.Sprintf("setting %s is made by %s, which is not the engine's: change that file, "+
-				"or give the setting another value here", name, have.File)}
+			return &Failure{Refused, fmt.Sprintf("setting %s is made by %s, which is not the engine's: change that "+
+				"file, or give the setting another value here", name, have.File)}
 		}
 		if s, ok := theirs[name]; ok {
-			return &Failure{Refused, fmt.Sprintf("setting %s would not go, since %s makes it, too: give it the value that "+
-				"it has there (%s), or take it out there first", name, s.File, *s.Value)}
+			return &Failure{Refused, fmt.Sprintf("setting %s would not go, since %s makes it, too: give it the value "+
+				"that it has there (%s), or take it out there first", name, s.File, *s.Value)}
 		}
 		// What the kernel had before nobody knows: it goes on with what it has.
 		return t.writeSysctl(name, nil)

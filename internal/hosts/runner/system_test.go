@@ -145,3 +145,42 @@ func TestKeptMounts(t *testing.T) {
 		}
 	}
 }
+
+// TestStanzas: what is not changed of a file of deb822(5) stays, byte by byte.
+func TestStanzas(t *testing.T) {
+	const text = "# head\n\nTypes: deb\n# within\nURIs:\n a:b\n# in a value\n c:d\nSUITES: x\nX-Other: 1\n\n#\n\nTypes: deb-src\nEnabled: Off"
+	before, all, err := parseStanzas("x.sources", text)
+	if err != nil || len(all) != 2 || before != "# head\n\n" {
+		t.Fatalf("%q %v %v", before, all, err)
+	}
+	written := before
+	for _, s := range all {
+		for _, f := range s.fields {
+			written += f.text
+		}
+	}
+	if written != text {
+		t.Errorf("it is %q", written)
+	}
+	if got := all[0].value("uris"); got != "a:b\n c:d" {
+		t.Errorf("the value is %q", got)
+	}
+	all[0].set("suites", "y z")
+	all[0].set("X-Other", "")
+	all[0].set("Components", "main")
+	written = before
+	for _, f := range all[0].fields {
+		written += f.text
+	}
+	if want := "# head\n\nTypes: deb\n# within\nURIs:\n a:b\n# in a value\n c:d\nsuites: y z\nComponents: main\n\n#\n\n"; written != want {
+		t.Errorf("it is %q", written)
+	}
+	if *all[1].repository("x").Enabled || !*all[0].repository("x").Enabled {
+		t.Error("what is enabled is not read")
+	}
+	for _, text := range []string{" a\n", "Types\n", "Types: deb\n\n more\n", "A B: c\n", ": c\n"} {
+		if _, _, err := parseStanzas("x.sources", text); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

@@ -104,8 +104,8 @@ func describeScope() *modules.Table {
 				Check: `pattern <> '' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
 				Doc: "Of files an absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
 					"directories, and at the end for all that is below: /etc/myapp/** . Symbolic links are not " +
-					"followed. Mount points are named likewise. Of other kinds a name, in which * stands for any characters " +
-					"and ? for one: nginx* ."},
+					"followed. Mount points are named likewise. Of other kinds a name, in which * stands for any " +
+					"characters and ? for one: nginx* ."},
 			{Name: "prune", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether the mode ENFORCE deletes what is there and has no record. Otherwise it imports that."},
 			{Name: "validate", Type: modules.TypeText, Check: `validate ~ '^\S.*\s\S*%s'`,

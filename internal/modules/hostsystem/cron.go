@@ -16,20 +16,24 @@ var cronTable = table("host_cron",
 		"lines stay as they are. A file with a line that rows do not say, or with two entries of one command, is left "+
 		"alone, and iasql_problems says so. A file goes with its last entry, unless it has comments.",
 	modules.Column{Name: columnFile, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-		Check: "file ~ '" + runner.CronName + "'", Doc: "The name of the file. cron reads none with a dot in its name."},
+		Check: "file ~ '" + runner.CronName + "'",
+		Doc:   "The name of the file. cron reads none with a dot in its name."},
 	modules.Column{Name: columnCommand, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
-		Check: `command ~ '^[^[:space:][:cntrl:]]([^[:cntrl:]]*[^[:space:][:cntrl:]])?$' AND octet_length(command) <= 990`,
-		Doc: "What is run, by /bin/sh. % stands for a new line, as crontab(5) has it. No two entries of a file have one " +
-			"command."},
+		Check: `command ~ '^[^[:space:][:cntrl:]]([^[:cntrl:]]*[^[:space:][:cntrl:]])?$' AND ` +
+			`octet_length(command) <= 990`,
+		Doc: "What is run, by /bin/sh. % stands for a new line, as crontab(5) has it. No two entries of a file have " +
+			"one command."},
 	modules.Column{Name: columnSchedule, Type: modules.TypeText, Required: true,
 		Check: `schedule ~ '^(@[a-z]+|[^[:space:]@]+( [^[:space:]]+){4})$'`,
 		Doc:   "When: five fields such as 5 4 * * mon-fri, or @reboot, @hourly, @daily, @weekly, @monthly, @yearly."},
 	modules.Column{Name: columnUser, Type: modules.TypeText, Required: true, Default: "'root'",
 		Check: "user_name ~ '" + runner.AccountName + "'", Doc: "Whom it is run as."},
 	modules.Column{Name: columnEnvironment, Type: modules.TypeJSON, EmptyIsNull: true,
-		Check: `jsonb_typeof(environment) = 'object' AND NOT jsonb_path_exists(environment, '$.* ? (@.type() <> "string")')`,
-		Doc: "What the file sets before the entry: {\"MAILTO\": \"ops\", \"PATH\": \"/usr/bin:/bin\"}. It can be changed " +
-			"of the only entry of a file; one that is added to a file has what that sets at its end, and maybe more."})
+		Check: `jsonb_typeof(environment) = 'object' AND ` +
+			`NOT jsonb_path_exists(environment, '$.* ? (@.type() <> "string")')`,
+		Doc: "What the file sets before the entry: {\"MAILTO\": \"ops\", \"PATH\": \"/usr/bin:/bin\"}. It can be " +
+			"changed of the only entry of a file; one that is added to a file has what that sets at its end, and " +
+			"maybe more."})
 
 func cron(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.Cron]{Reader: hosts.Reader[runner.Cron]{Hosts: h, Of: cronTable,

@@ -1,5 +1,5 @@
 // Package hostsystem is the module host_system: how the system of a host is set up, as far as a scope of it names that
-// (tables host_sysctl, host_sudoer, host_cron and host_mount).
+// (tables host_sysctl, host_sudoer, host_cron, host_mount and host_repository).
 package hostsystem
 
 import (
@@ -12,11 +12,12 @@ import (
 // Module returns the module host_system, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
-		Name:         "host_system",
-		Version:      1,
-		Doc:          "How the system of a host is set up: settings of the kernel, who may become root, what cron runs, what is mounted.",
+		Name:    "host_system",
+		Version: 1,
+		Doc: "How the system of a host is set up: settings of the kernel, who may become root, what cron " +
+			"runs, what is mounted, and where apt gets packages from.",
 		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{sysctls(h), sudoers(h), cron(h), mounts(h)},
+		Resources:    []modules.Resource{sysctls(h), sudoers(h), cron(h), mounts(h), repositories(h)},
 		Migrations:   map[int]string{1: functions},
 		Drop:         drop,
 	}

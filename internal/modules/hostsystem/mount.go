@@ -14,16 +14,16 @@ const (
 )
 
 var mountTable = table("host_mount",
-	"The lines of /etc/fstab about the mount points that a row of host_scope of the kind mount names. Other lines stay "+
-		"as they are. It is mounted before the line is written: what cannot be mounted gets no line. What a host is none "+
-		"without, such as / and what is at or below /boot and /usr, is shown and not changed.",
+	"The lines of /etc/fstab about the mount points that a row of host_scope of the kind mount names. Other lines "+
+		"stay as they are. It is mounted before the line is written: what cannot be mounted gets no line. What a host "+
+		"is none without, such as / and what is at or below /boot and /usr, is shown and not changed.",
 	modules.Column{Name: columnMountPoint, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 		Check: `mount_point ~ '^(/[^/[:cntrl:]]+)+$' AND mount_point !~ '/\.\.?(/|$)'`,
 		Doc: "Where it is mounted, such as /srv/data: a directory that is there, and above which nobody but root may " +
 			"write."},
 	modules.Column{Name: columnDevice, Type: modules.TypeText, Required: true, Check: `device ~ '^[^[:cntrl:]]+$'`,
-		Doc: "What is mounted: a device, LABEL=data, UUID=…, server:/path, or for example tmpfs. Another one takes the " +
-			"place of what is mounted, if nothing uses that."},
+		Doc: "What is mounted: a device, LABEL=data, UUID=…, server:/path, or for example tmpfs. Another one takes " +
+			"the place of what is mounted, if nothing uses that."},
 	modules.Column{Name: columnFileSystem, Type: modules.TypeText, Required: true, Default: "'auto'",
 		Check: `file_system ~ '^[^[:space:][:cntrl:]]+$' AND file_system <> 'swap'`, Doc: "Its kind, such as ext4."},
 	modules.Column{Name: columnOptions, Type: modules.TypeText, Required: true, Default: "'defaults'",
@@ -35,8 +35,9 @@ var mountTable = table("host_mount",
 		Check: `pass >= 0`, Doc: "In which order fsck(8) checks it when the host starts; 0: it does not."},
 	// As of host_sysctl.applied.
 	modules.Column{Name: columnMounted, Type: modules.TypeBool, Required: true, Default: "(NOT false)",
-		Doc: "Whether something is mounted there now. What is in use is not unmounted. Whether it is mounted when the " +
-			"host starts the options say: noauto. Below a root directory that is not the machine's nothing is mounted."})
+		Doc: "Whether something is mounted there now. What is in use is not unmounted. Whether it is mounted when " +
+			"the host starts the options say: noauto. Below a root directory that is not the machine's nothing is " +
+			"mounted."})
 
 func mounts(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.Mount]{Reader: hosts.Reader[runner.Mount]{Hosts: h, Of: mountTable,

@@ -11,8 +11,8 @@ const columnContent, columnWho, columnNoPassword = "content", "who", "nopasswd"
 
 var sudoerTable = table("host_sudoer",
 	"The files of /etc/sudoers.d that sudo reads and that a row of host_scope of the kind sudoer names. A new content "+
-		"takes the place of the old one if visudo accepts it, and the host undoes the change unless the engine gets in "+
-		"and becomes root as before. /etc/sudoers itself is not touched.",
+		"takes the place of the old one if visudo accepts it, and the host undoes the change unless the engine gets "+
+		"in and becomes root as before. /etc/sudoers itself is not touched.",
 	modules.Column{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 		Check: "name ~ '" + runner.SudoerName + "'",
 		Doc:   "The name of the file. sudo reads no file with a dot in its name."},

@@ -22,7 +22,8 @@ var sysctlTable = table("host_sysctl",
 			"net.ipv4.conf.eth0/1.rp_filter."},
 	modules.Column{Name: columnValue, Type: modules.TypeText, Required: true,
 		Check: `value ~ '^([^[:space:][:cntrl:]]([^[:cntrl:]]*[^[:space:][:cntrl:]])?)?$'`,
-		Doc:   "What the files say that it is to be. It is refused if the kernel does not take it, or makes something else of it."},
+		Doc: "What the files say that it is to be. It is refused if the kernel does not take it, or makes " +
+			"something else of it."},
 	// An INSERT says it always, which a default that is spelt otherwise than the value means: whoever writes a setting
 	// that is there already wants it in the kernel, too.
 	modules.Column{Name: columnApplied, Type: modules.TypeBool, Required: true, Default: "(NOT false)",
