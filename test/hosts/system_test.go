@@ -236,8 +236,8 @@ func TestMounts(t *testing.T) {
 		`INSERT INTO host_mount (account, mount_point, device, file_system, options, mounted) VALUES ('web', '/srv/d', '/srv/e', 'none', 'bind,noauto', false)`,
 		`UPDATE host_mount SET mounted = true WHERE mount_point = '/srv/b c'`)
 	w.quiet(before+"/srv/a|tmpfs|tmpfs|size=2m,nofail|0|0|t\n/srv/b c|tmpfs|tmpfs|size=1m|0|0|t\n/srv/d|/srv/e|none|bind,noauto|0|0|f", all)
-	if got := m.must(`cat /etc/fstab; df --output=size /srv/a /srv/b* | tail -2 | tr -d ' '`); got != "# <file system> <mount point>\nUUID=1-2 / ext4 errors=remount-ro 0 1\nnone none swap sw 0 0\n\n"+
-		"tmpfs\t/srv/b\\040c  tmpfs size=1m\nwhat\ntmpfs\t/srv/a\ttmpfs\tsize=2m,nofail\t0 0\n/srv/e\t/srv/d\tnone\tbind,noauto\t0 0\n2048\n1024" {
+	if got := m.must(`head -6 /etc/fstab; tail -n +7 /etc/fstab | sort; df --output=size /srv/a /srv/b* | tail -2 | tr -d ' '`); got != "# <file system> <mount point>\nUUID=1-2 / ext4 errors=remount-ro 0 1\nnone none swap sw 0 0\n\n"+
+		"tmpfs\t/srv/b\\040c  tmpfs size=1m\nwhat\n/srv/e\t/srv/d\tnone\tbind,noauto\t0 0\ntmpfs\t/srv/a\ttmpfs\tsize=2m,nofail\t0 0\n2048\n1024" {
 		t.Errorf("there is %s", got)
 	}
 	// Other options at once, another device in the place of the one that is mounted, and numbers alone.
@@ -252,6 +252,13 @@ func TestMounts(t *testing.T) {
 	w.distrust()
 	m.must(`umount /srv/d; sed -i '/srv.a/d; s/bind$/rbind/' /etc/fstab; echo 'tmpfs /srv/a tmpfs rw' >> /etc/fstab`)
 	w.quiet(before+"/srv/a|tmpfs|tmpfs|rw|0|0|t\n/srv/b c|/srv/e|none|bind|0|0|t\n/srv/d|/srv/e|none|bind,noauto|0|0|f", all)
+	// What was mounted when the runner ended before it had written the line is not mounted again.
+	m.must(`mkdir /srv/f; mount -t tmpfs -o size=1m tmpfs /srv/f`)
+	w.PSQL(`INSERT INTO host_mount (account, mount_point, device, file_system, options) VALUES ('web', '/srv/f', 'tmpfs', 'tmpfs', 'size=1m')`)
+	w.Becomes(3*shortly, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	if got := m.must(`grep -c ' /srv/f ' /proc/self/mountinfo; grep -c '/srv/f' /etc/fstab`); got != "1\n1" {
+		t.Errorf("it is mounted and has lines: %s", got)
+	}
 	// What cannot be mounted gets no line; what is in use stays; what the host needs is not changed.
 	w.fails("cannot be mounted at /srv/e", `INSERT INTO host_mount (account, mount_point, device, file_system) VALUES ('web', '/srv/e', '/dev/nothing', 'ext4')`, `DELETE FROM host_mount WHERE mount_point = '/srv/e'`)
 	w.fails("there is no directory", `INSERT INTO host_mount (account, mount_point, device, file_system) VALUES ('web', '/srv/none', 'tmpfs', 'tmpfs')`, `DELETE FROM host_mount WHERE mount_point = '/srv/none'`)

@@ -178,7 +178,7 @@ func readCron(t *tree, of *selection, tell func(Cron), unread func(string, error
 		if !cronName.MatchString(name) || asked[name] == nil && !of.has("", name) {
 			continue
 		}
-		text, err := t.text(path.Join(cronDir, name), MaxContent)
+		text, err := t.text(path.Join(cronDir, name), maxSystem)
 		var lines []cronLine
 		if err == nil {
 			lines, err = parseCron(name, text)

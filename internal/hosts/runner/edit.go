@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxSystem bounds files of which rows have the whole text, or each row some of it: an answer about one thing is
+// bounded too, and its text may be spelt six times as long.
+const maxSystem = 32 << 10
+
 // edit gives a file of text another content: that which change makes of what is there, "" if there is no such file;
 // nil has the file go. fresh is the mode, the owner and the group of a file that is new. accept is as [tree.place] has
 // it. A directory that is missing is made, of a file that is to be.

@@ -121,7 +121,8 @@ func mounted() (map[string]string, error) {
 	}
 	all := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) > 4 {
+		// What automounts mounts nothing yet.
+		if f := strings.Fields(line); len(f) > 4 && !strings.Contains(line, " - autofs ") {
 			all[unescaped(f[4])] = f[0]
 		}
 	}
@@ -192,12 +193,17 @@ func changeMount(t *tree, have, want *Mount) error {
 	if err := t.writeFstab(of.Point, whole); err != nil {
 		return errors.Join(err, back())
 	}
-	if _, err := os.Stat("/run/systemd/system"); t.root == "/" && err == nil {
-		// systemd(1) makes units of the lines, and would go on by the old ones: systemd-fstab-generator(8).
-		p := t.run(mountWithin, whereIs("systemctl"), "daemon-reload")
-		return p.err
+	return t.reloadFstab()
+}
+
+// reloadFstab has systemd(1), if it runs the host, make its units of the lines anew: systemd-fstab-generator(8). It
+// would go on by the old ones.
+func (t *tree) reloadFstab() error {
+	if _, err := os.Stat("/run/systemd/system"); t.root != "/" || err != nil {
+		return nil
 	}
-	return nil
+	p := t.run(mountWithin, whereIs("systemctl"), "daemon-reload")
+	return p.err
 }
 
 // wholeMount returns the line as it is to be. What is not said is as it was.
@@ -393,6 +399,11 @@ func keepMount(t *tree, c *Change) (*keptMount, error) {
 
 // restore has mounted what was, and nothing else.
 func (k *keptMount) restore(t *tree) error {
+	return errors.Join(t.reloadFstab(), k.again(t))
+}
+
+// again mounts what was mounted, and unmounts what was not.
+func (k *keptMount) again(t *tree) error {
 	there, err := mounted()
 	if err != nil {
 		return err

@@ -245,7 +245,7 @@ func readRepositories(t *tree, of *selection, tell func(Repository), unread func
 		if !repositoryFile.MatchString(file) || asked[file] == nil && len(of.patterns) == 0 {
 			continue
 		}
-		text, err := t.text(path.Join(repositoryDir, file), MaxContent)
+		text, err := t.text(path.Join(repositoryDir, file), 4*maxSystem)
 		var all []stanza
 		if err == nil && strings.HasSuffix(file, ".sources") {
 			_, all, err = parseStanzas(file, text)

@@ -63,9 +63,9 @@ func readSudoers(t *tree, of *selection, tell func(Sudoer), unread func(string, 
 			continue
 		case now == nil:
 			continue
-		case now.Content == nil:
+		case now.Content == nil || len(*now.Content) > maxSystem:
 			unread(name, &Failure{Refused, fmt.Sprintf("%s is no file of text of at most %d KiB", now.Path,
-				MaxContent>>10)})
+				maxSystem>>10)})
 			continue
 		}
 		s := Sudoer{Name: name, Content: now.Content}
@@ -83,7 +83,7 @@ var (
 	// sudoersUser is one of the users of a rule.
 	sudoersUser = regexp.MustCompile(sudoersWord)
 	noPassword  = regexp.MustCompile(`\bNOPASSWD\s*:`)
-	uid         = regexp.MustCompile(`^#[0-9]`)
+	byNumber    = regexp.MustCompile(`^#[0-9]`)
 )
 
 // parseSudoers says to whom the rules of a file of sudoers(5) give something, and whether one asks for no password.
@@ -91,7 +91,7 @@ func parseSudoers(content string) (who []string, without bool) {
 	for line := range strings.Lines(strings.ReplaceAll(content, "\\\n", " ")) {
 		line = strings.TrimSpace(line)
 		switch {
-		case line == "", line[0] == '#' && !uid.MatchString(line), sudoersOther.MatchString(line):
+		case line == "", line[0] == '#' && !byNumber.MatchString(line), sudoersOther.MatchString(line):
 			continue
 		}
 		rule := sudoersRule.FindStringSubmatch(line)
