@@ -64,6 +64,13 @@ func TestSysctl(t *testing.T) {
 	if got := m.must(`cat /proc/sys/net/ipv4/igmp_max_msf /proc/sys/net/ipv4/tcp_wmem | tr '\t' ' '; head -1 ` + ours); got != "3\n4096 16384 5000000\n# mine" {
 		t.Errorf("there is %s", got)
 	}
+	// Under ENFORCE what somebody gives the kernel alone does not last.
+	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('host_sysctl', 'ENFORCE')`, `SELECT iasql_sync_now()`)
+	w.distrust()
+	m.must(`echo 8 > /proc/sys/net/ipv4/igmp_max_msf`)
+	w.sync()
+	w.Eventually(3*shortly, "the kernel has the value again", func() bool { return m.must(`cat /proc/sys/net/ipv4/igmp_max_msf`) == "3" })
+	w.PSQL(`DELETE FROM iasql_mode`, `SELECT iasql_sync_now()`)
 	// What there is not, what the kernel refuses, what it makes something else of, and what names nothing.
 	w.fails("this kernel has no setting net.ipv4.nothing", `INSERT INTO host_sysctl (account, name, value) VALUES ('web', 'net.ipv4.nothing', '1')`, `DELETE FROM host_sysctl WHERE name = 'net.ipv4.nothing'`)
 	w.fails("the kernel does not take", `UPDATE host_sysctl SET value = 'many' WHERE name = 'net.ipv4.ip_default_ttl'`, `UPDATE host_sysctl SET value = '64' WHERE name = 'net.ipv4.ip_default_ttl'`)
