@@ -26,7 +26,9 @@ const (
 
 // ScopeKinds are all kinds of scopes.
 var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindUnit, KindFacts,
-	runner.KindInterface, runner.KindRoute, runner.KindFirewall, KindContainer, KindImage, KindVolume, KindContained}
+	runner.KindInterface, runner.KindRoute, runner.KindFirewall, KindContainer, KindImage, KindVolume, KindContained,
+	runner.KindSysctl, runner.KindSudoer, runner.KindCron, runner.KindMount,
+	runner.KindRepository}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"

@@ -30,6 +30,7 @@ import (
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostsystem"
 	"iasql/internal/modules/hostunits"
 	"iasql/internal/modules/hostusers"
 	"iasql/internal/platform"
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 
 func registry(h *hosts.Hosts) (*modules.Registry, error) {
 	return modules.NewRegistry(host.Module(), hostfiles.Module(h), hostnetwork.Module(h), hostpackages.Module(h),
-		hostusers.Module(h), hostfacts.Module(h), hostunits.Module(h), hostcontainers.Module(h))
+		hostusers.Module(h), hostfacts.Module(h), hostunits.Module(h), hostsystem.Module(h), hostcontainers.Module(h))
 }
 
 // built is the runner, built once.

@@ -100,6 +100,12 @@ var lockOuts = []lockOut{
 	{what: "interface down", given: `ip route add 198.51.100.0/24 via $E`, scopes: "interface eth0",
 		good: `UPDATE host_interface SET mtu = 1400 WHERE account = '$M'`, bad: `UPDATE host_interface SET up = false WHERE account = '$M'`,
 		holds: `ip link show eth0 | grep -q 'mtu 1400.*state UP' && ip route show 198.51.100.0/24 | grep -q 'via $E'`, says: undone},
+	// The way to the engine is another than the one by which it comes, which is well until the kernel asks for the same.
+	{what: "a setting of the kernel that drops what comes in", scopes: "sysctl net.ipv4.*",
+		given: addUp + ` && ip route add $E/32 dev br0 && ip rule add fwmark 1 lookup 100 && ip route add $E/32 dev eth0 table 100 && nft 'add table inet way; add chain inet way out { type route hook output priority 0; }; add rule inet way out ip daddr $E meta mark set 1' && for i in all eth0; do echo 0 > /proc/sys/net/ipv4/conf/$i/rp_filter; done`,
+		good:  `INSERT INTO host_sysctl (account, name, value) VALUES ('$M', 'net.ipv4.ip_forward', '1')`,
+		bad:   `INSERT INTO host_sysctl (account, name, value) VALUES ('$M', 'net.ipv4.conf.all.rp_filter', '1')`,
+		holds: `grep -qx 1 /proc/sys/net/ipv4/ip_forward && grep -qx 0 /proc/sys/net/ipv4/conf/all/rp_filter && grep -q '^net.ipv4.ip_forward = 1' /etc/sysctl.d/zz-iasql.conf && ! grep -q rp_filter /etc/sysctl.d/zz-iasql.conf`, says: undone},
 	{what: "MTU absurd", scopes: "interface eth0",
 		good: `UPDATE host_interface SET mtu = 1400 WHERE account = '$M'`, bad: `UPDATE host_interface SET mtu = 68 WHERE account = '$M'`,
 		holds: `ip link show eth0 | grep -q 'mtu 1400'`, says: undone},

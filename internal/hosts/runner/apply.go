@@ -19,7 +19,11 @@ import (
 const validateWithin = 30 * time.Second
 
 // apply makes, changes or deletes one file.
-func (t *tree) apply(r *Request) error {
+func (t *tree) apply(r *Request) error { return t.place(r, nil) }
+
+// place makes, changes or deletes one file. accept, unless it is nil, has to accept the new content before it takes the
+// file's name: it is called with the name of a file that has it.
+func (t *tree) place(r *Request, accept func(file string) error) error {
 	of := r.Want
 	if of == nil {
 		of = r.Have
@@ -35,7 +39,8 @@ func (t *tree) apply(r *Request) error {
 		return err
 	}
 	defer unix.Close(dir)
-	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate}
+	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate,
+		accept: accept}
 	switch {
 	case r.Have == nil:
 		return a.create(r.Want)
@@ -50,6 +55,7 @@ type applier struct {
 	dir        int
 	last, path string
 	validate   string
+	accept     func(file string) error
 }
 
 func (a *applier) failed(what string, err error) error { return failure(what, a.path, err) }
@@ -297,6 +303,9 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 	}
 	if err == nil {
 		err = a.accepted(temporary)
+	}
+	if err == nil && a.accept != nil {
+		err = a.accept(filepath.Join(filepath.Dir(a.path), temporary))
 	}
 	if err != nil {
 		_ = a.unlink(temporary)

@@ -346,22 +346,6 @@ func readDisks(t *tree, of *selection, tell func(Disk), unread func(string, erro
 	return nil
 }
 
-// unescaped returns a name of /proc/self/mountinfo, which spells spaces and such as \040.
-func unescaped(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+3 < len(text) {
-			if n, err := strconv.ParseUint(text[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
-}
-
 // messages returns what the kernel says of its interfaces or their addresses, rtnetlink(7).
 func messages(of int) ([]syscall.NetlinkMessage, error) {
 	text, err := syscall.NetlinkRIB(of, syscall.AF_UNSPEC)

@@ -56,6 +56,8 @@ type trial struct {
 	// Network is what a change of it may take along.
 	Network *keptNetwork `json:"network,omitempty"`
 	Unit    *keptForUnit `json:"unit,omitempty"`
+	Sysctl  *keptSysctl  `json:"sysctl,omitempty"`
+	Mount   *keptMount   `json:"mount,omitempty"`
 	Armed   time.Time    `json:"armed"`
 }
 
@@ -219,6 +221,12 @@ func (t *tree) remember(r *Request, armed *trial) error {
 			return err
 		}
 		if armed.Unit, err = keepUnit(t, r.Change); err != nil {
+			return err
+		}
+		if armed.Sysctl, err = keepSysctl(t, r.Change); err != nil {
+			return err
+		}
+		if armed.Mount, err = keepMount(t, r.Change); err != nil {
 			return err
 		}
 	}
@@ -393,6 +401,12 @@ func (t *tree) putBack(armed *trial) error {
 	}
 	if armed.Unit != nil {
 		failed = append(failed, armed.Unit.restore(t))
+	}
+	if armed.Sysctl != nil {
+		failed = append(failed, armed.Sysctl.restore(t))
+	}
+	if armed.Mount != nil {
+		failed = append(failed, armed.Mount.restore(t))
 	}
 	if armed.SSH != nil {
 		failed = append(failed, armed.SSH.reload())

@@ -126,6 +126,25 @@ func decoded[T any](item json.RawMessage) (*T, error) {
 	return thing, nil
 }
 
+// either returns what is wanted, or else what is there.
+func either[T any](want, have *T) *T {
+	if want != nil {
+		return want
+	}
+	return have
+}
+
+// subject returns the thing that a change is about, as it is to be, or else as it was; nil if it is of another kind.
+func subject[T any](c *Change, kind string) (*T, error) {
+	if c.Kind != kind {
+		return nil, nil
+	}
+	if c.Want != nil {
+		return decoded[T](c.Want)
+	}
+	return decoded[T](c.Have)
+}
+
 func (k *things[T]) apply(t *tree, c *Change) error {
 	want, err := decoded[T](c.Want)
 	if err != nil {

@@ -43,8 +43,14 @@ func matchSegments(pattern, name []string) bool {
 	return len(name) == 0
 }
 
-// MatchesName reports whether a pattern names what is no path. In it * stands for any characters, and ? for one.
-func MatchesName(pattern, name string) bool { return matchSegment(pattern, name) }
+// MatchesName reports whether a pattern names what is no file. In it * stands for any characters, and ? for one; but
+// one that is a path, as of a mount point, names what [Matches] says.
+func MatchesName(pattern, name string) bool {
+	if strings.HasPrefix(pattern, "/") {
+		return Matches(pattern, name)
+	}
+	return matchSegment(pattern, name)
+}
 
 // matchSegment matches one name. It goes back to the last * alone, so that it takes no longer than the product of the
 // lengths.

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -538,16 +537,9 @@ type keptForUnit struct{ Was *Unit }
 
 // keepUnit reads what a change of a unit is about.
 func keepUnit(t *tree, c *Change) (*keptForUnit, error) {
-	if c.Kind != KindUnit {
-		return nil, nil
-	}
-	item := c.Want
-	if item == nil {
-		item = c.Have
-	}
-	var of Unit
-	if err := json.Unmarshal(item, &of); err != nil {
-		return nil, &Failure{Refused, fmt.Sprintf("a request is not understood: %v", err)}
+	of, err := subject[Unit](c, KindUnit)
+	if err != nil || of == nil {
+		return nil, err
 	}
 	r, err := t.units()
 	if err != nil {

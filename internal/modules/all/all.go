@@ -48,6 +48,7 @@ import (
 	"iasql/internal/modules/hostfiles"
 	"iasql/internal/modules/hostnetwork"
 	"iasql/internal/modules/hostpackages"
+	"iasql/internal/modules/hostsystem"
 	"iasql/internal/modules/hostunits"
 	"iasql/internal/modules/hostusers"
 )
@@ -61,6 +62,7 @@ func Hosts(h *hosts.Hosts) []*modules.Module {
 		hostfiles.Module(h),
 		hostnetwork.Module(h),
 		hostpackages.Module(h),
+		hostsystem.Module(h),
 		hostunits.Module(h),
 		hostusers.Module(h),
 	}

@@ -23,10 +23,10 @@ import (
 func Module() *modules.Module {
 	return &modules.Module{
 		Name:       "host",
-		Version:    2,
+		Version:    3,
 		Doc:        "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings:   []*modules.Table{describeHost(), describeScope()},
-		Migrations: map[int]string{1: functions, 2: from1 + functions},
+		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: functions},
 		Drop:       drop,
 	}
 }
@@ -104,7 +104,8 @@ func describeScope() *modules.Table {
 				Check: `pattern <> '' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
 				Doc: "Of files an absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
 					"directories, and at the end for all that is below: /etc/myapp/** . Symbolic links are not " +
-					"followed. Of other kinds a name, in which * stands for any characters and ? for one: nginx* ."},
+					"followed. Mount points are named likewise. Of other kinds a name, in which * stands for any " +
+					"characters and ? for one: nginx* ."},
 			{Name: "prune", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether the mode ENFORCE deletes what is there and has no record. Otherwise it imports that."},
 			{Name: "validate", Type: modules.TypeText, Check: `validate ~ '^\S.*\s\S*%s'`,
@@ -113,7 +114,7 @@ func describeScope() *modules.Table {
 					"without a shell."},
 		},
 		Checks: []string{
-			`CASE kind WHEN 'file' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
+			`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind = 'file' OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
 			"kind = 'file' OR validate IS NULL",
 		},
 	}
