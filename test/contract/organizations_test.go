@@ -107,7 +107,7 @@ func TestOrganizations(t *testing.T) {
 	// One that leaves the organization, or whose rule goes, stays. One that is managed already is left as it is.
 	w.CLI("organizations", "remove-account-from-organization", "--account-id", third)
 	w.PSQL(`SELECT iasql_sync_now()`)
-	w.Becomes(time.Minute, "0", fmt.Sprintf(`SELECT count(*) FROM organization_account WHERE account_id = '%s'`, third))
+	w.Becomes(time.Minute, "0", fmt.Sprintf(`SELECT count(*) FROM organization_account WHERE aws_account_id = '%s'`, third))
 	w.Admin(`DELETE FROM aws_organization_rule`)
 	is(fmt.Sprintf("default org-shed org-shop-%s org-shop-%s org-shore", min(shop, again), max(shop, again)))
 	w.Admin(rule + `(NULL, 'test', 'one', NULL, ''), (NULL, '*', 'two', NULL, 'all-')`)

@@ -25,7 +25,7 @@ func newAccount(c *aws.Clients) *declare.Resource {
 		PerAccount: true,
 		Optional:   true, // other partitions and endpoints may not know the service
 		Columns: []declare.Column{
-			declare.ID("account_id", "Id", "Its twelve digits, as in aws_account.account_id."),
+			declare.ID("aws_account_id", "Id", "Its twelve digits, as in aws_account.account_id."),
 			text("arn", "Arn", "Its ARN, with the ids of the managing account and the organization."),
 			text("name", "Name", "What it is called in the organization."),
 			text("email", "Email", "The address of its root user."),
@@ -61,7 +61,7 @@ var (
 
 // some lists them all, too: a page has as many as would be asked for.
 func some(ctx context.Context, s *declare.Step, identities []modules.Row) (found []orgtypes.Account, err error) {
-	ids := aws.Column(identities, "account_id")
+	ids := aws.Column(identities, "aws_account_id")
 	err = list(ctx, s, func(page []orgtypes.Account) error {
 		for _, a := range page {
 			if slices.Contains(ids, awssdk.ToString(a.Id)) {

@@ -56,8 +56,8 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", column, row[column], want)
 		}
 	}
-	some, err := awstest.Get(ctx, r, scope, []modules.Row{{"account_id": row["account_id"]},
-		{"account_id": modules.Text("000000000000")}})
+	some, err := awstest.Get(ctx, r, scope, []modules.Row{{"aws_account_id": row["aws_account_id"]},
+		{"aws_account_id": modules.Text("000000000000")}})
 	if err != nil || len(some) != 1 || some[0]["name"] != modules.Text("shop") {
 		t.Errorf("got %v, %v", some, err)
 	}

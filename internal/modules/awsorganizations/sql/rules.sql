@@ -49,19 +49,19 @@ BEGIN
     END IF;
     PERFORM iasql_internal.refuse_untrusted('{aws_account}');
     WITH matched AS (
-        SELECT DISTINCT ON (o.account_id) o.account_id, r.id AS rule_id, r.prefix || o.name AS name, r.external_id,
-            format('arn:%s:iam::%s:role/%s', split_part(o.arn, ':', 2), o.account_id, ltrim(r.role_name, '/')) AS role_arn
+        SELECT DISTINCT ON (o.aws_account_id) o.aws_account_id AS account_id, r.id AS rule_id, r.prefix || o.name AS name, r.external_id,
+            format('arn:%s:iam::%s:role/%s', split_part(o.arn, ':', 2), o.aws_account_id, ltrim(r.role_name, '/')) AS role_arn
         FROM public.aws_organization_rule r
         JOIN public.organization_account o ON o.account = r.account
         WHERE r.is_enabled AND o.state = 'ACTIVE' AND o.arn IS NOT NULL AND coalesce(o.name, '') <> ''
             AND (r.organizational_unit IS NULL OR position('/' || r.organizational_unit || '/' IN o.path) > 0)
             AND o.name LIKE replace(replace(replace(replace(r.account_name, '\', '\\'), '%', '\%'), '_', '\_'), '*', '%')
-            AND o.account_id <> ALL (r.except_accounts)
-            AND NOT EXISTS (SELECT FROM iasql_internal.aws_organization_added a WHERE a.account_id = o.account_id)
-            AND NOT EXISTS (SELECT FROM public.aws_account a WHERE a.account_id = o.account_id)
+            AND o.aws_account_id <> ALL (r.except_accounts)
+            AND NOT EXISTS (SELECT FROM iasql_internal.aws_organization_added a WHERE a.account_id = o.aws_account_id)
+            AND NOT EXISTS (SELECT FROM public.aws_account a WHERE a.account_id = o.aws_account_id)
             AND NOT EXISTS (SELECT FROM iasql_internal.world w
-                            WHERE o.account_id IN (split_part(w.identity, ':', 2), split_part(w.said, ':', 2)))
-        ORDER BY o.account_id, r.id
+                            WHERE o.aws_account_id IN (split_part(w.identity, ':', 2), split_part(w.said, ':', 2)))
+        ORDER BY o.aws_account_id, r.id
     ), added AS (
         INSERT INTO public.aws_account (name, account_id, role_arn, external_id)
         SELECT CASE WHEN count(*) OVER (PARTITION BY m.name) > 1
