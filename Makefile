@@ -68,8 +68,8 @@ test-engine:
 
 # What takes minutes, or needs more than PostgreSQL, the emulator and Go: make test-all runs these too. They are
 # not linked for make test either.
-LONG := acceptance adversary batches cells chaos comingfrom console doctor economy edges functions likeness orm permissions recorded runbook \
-	setup statements watch
+LONG := acceptance adversary batches cells chaos comingfrom console doctor economy edges functions hosts likeness orm permissions protection \
+	recorded runbook setup statements watch
 
 .PHONY: test
 test: deps test-engine ## Run the tests that take seconds each; test-all has the rest
