@@ -31,7 +31,7 @@ var platformViews = []string{"iasql_audit_log", "iasql_conflicts", "iasql_cycles
 
 // unionOptions hold for all servers of the union. Nothing is written through them. A scan of one
 // cell does not wait for that of another (async_capable). The plan comes from local estimates: to
-// ask each cell for its own takes longer than most queries (docs/performance).
+// ask each cell for its own costs a busy cell more than it saves (docs/performance).
 var unionOptions = map[string]string{"updatable": "false", "truncatable": "false", "async_capable": "true",
 	"fetch_size": "1000", "use_remote_estimate": "false"}
 
