@@ -107,7 +107,7 @@ func TestHosts(t *testing.T) {
 	if got := admin(t, old, `SELECT account || ' ' || path FROM host_file`); got != "far /etc/app/a" {
 		t.Errorf("its file is %q", got)
 	}
-	admin(t, old, `INSERT INTO host_scope (account, kind, pattern) VALUES ('far', 'package', 'nginx*')`)
+	admin(t, old, `INSERT INTO host_scope (account, kind, pattern) VALUES ('far', 'package', 'nginx*'), ('far', 'mount', '/srv/**')`)
 	if _, err := connect(t, old).Exec(t.Context(), `INSERT INTO host_scope (account, pattern) VALUES ('far', 'etc/**')`); err == nil {
 		t.Error("a file's scope may be no path")
 	}

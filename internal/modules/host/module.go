@@ -26,7 +26,7 @@ func Module() *modules.Module {
 		Version:    3,
 		Doc:        "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings:   []*modules.Table{describeHost(), describeScope()},
-		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: functions},
+		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions},
 		Drop:       drop,
 	}
 }
@@ -90,6 +90,22 @@ func describeHost() *modules.Table {
 	}
 }
 
+// scopeChecks are the checks of host_scope as a whole, which say what a pattern is for each kind.
+var scopeChecks = []string{
+	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind = 'file' OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
+	"kind = 'file' OR validate IS NULL",
+}
+
+// scopeChecksAnew gives a table of an earlier version these checks: its own are of fewer kinds.
+func scopeChecksAnew() string {
+	var b strings.Builder
+	for i, check := range scopeChecks {
+		fmt.Fprintf(&b, "ALTER TABLE public.host_scope DROP CONSTRAINT IF EXISTS host_scope_check_%[1]d, "+
+			"ADD CONSTRAINT host_scope_check_%[1]d CHECK (%[2]s);\n", i+1, check)
+	}
+	return b.String()
+}
+
 func describeScope() *modules.Table {
 	return &modules.Table{
 		Name: "host_scope",
@@ -113,10 +129,7 @@ func describeScope() *modules.Table {
 					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, " +
 					"without a shell."},
 		},
-		Checks: []string{
-			`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind = 'file' OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
-			"kind = 'file' OR validate IS NULL",
-		},
+		Checks: scopeChecks,
 	}
 }
 

@@ -12,9 +12,6 @@ BEGIN
         DROP FUNCTION iasql_internal.host_keep_secret();
         DROP FUNCTION iasql_internal.host_forget_staged();
         DROP TABLE iasql_internal.host_secret_staged, iasql_internal.host_secret;
-        ALTER TABLE public.host_scope
-            ADD CONSTRAINT host_scope_check_1 CHECK (CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind = 'file' OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END),
-            ADD CONSTRAINT host_scope_check_2 CHECK (kind = 'file' OR validate IS NULL);
     END IF;
 END
 $$;
