@@ -37,14 +37,6 @@ func (k *Kind[T]) scoped(thing *T) string {
 	return k.Scoped(thing)
 }
 
-// Either returns the thing that is wanted, or else the one that is there.
-func Either[T any](want, have *T) *T {
-	if want != nil {
-		return want
-	}
-	return have
-}
-
 // maxThings bounds the things of a kind of one host, and maxThing one of them.
 const (
 	maxThings = 50_000

@@ -35,7 +35,7 @@ func measureSizes(ctx context.Context, url string, sizes []int) error {
 }
 
 // usage is how much there is of each of the largest relations, with their indexes and what is stored apart, of all of
-// the database, and of the log before that.
+// the database, and of the log.
 type usage struct {
 	relations map[string]int64
 	all, log  int64
@@ -73,9 +73,17 @@ func (b *bench) usage(ctx context.Context) (u usage, err error) {
 		return u, err
 	}
 	rows.Close()
-	err = admin.QueryRow(ctx, `SELECT pg_database_size(current_database()), pg_current_wal_insert_lsn() - '0/0'`).
-		Scan(&u.all, &u.log)
+	if err := admin.QueryRow(ctx, `SELECT pg_database_size(current_database())`).Scan(&u.all); err != nil {
+		return u, err
+	}
+	u.log, err = b.logged(ctx)
 	return u, err
+}
+
+// logged is how many bytes have gone into the write-ahead log.
+func (b *bench) logged(ctx context.Context) (bytes int64, err error) {
+	err = b.pool.QueryRow(ctx, `SELECT pg_current_wal_insert_lsn() - '0/0'`).Scan(&bytes)
+	return bytes, err
 }
 
 // more says by how much the relations have grown that have grown most, for each of count.
@@ -100,8 +108,8 @@ func (b *bench) sized(ctx context.Context) error {
 		return err
 	}
 	// The log is read before the tables are vacuumed, which writes to it.
-	var log int64
-	if err := b.pool.QueryRow(ctx, `SELECT pg_current_wal_insert_lsn() - '0/0'`).Scan(&log); err != nil {
+	log, err := b.logged(ctx)
+	if err != nil {
 		return err
 	}
 	report("a record, imported: write-ahead log", b.n, float64(log-empty.log)/float64(b.n), "bytes", "")
@@ -130,7 +138,7 @@ func (b *bench) sized(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.pool.QueryRow(ctx, `SELECT pg_current_wal_insert_lsn() - '0/0'`).Scan(&log); err != nil {
+	if log, err = b.logged(ctx); err != nil {
 		return err
 	}
 	after, err := b.usage(ctx)

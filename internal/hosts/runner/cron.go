@@ -169,11 +169,7 @@ func readCron(t *tree, of *selection, tell func(Cron), unread func(string, error
 	if err != nil {
 		return err
 	}
-	asked := map[string][]string{}
-	for name := range of.names {
-		file, _, _ := strings.Cut(name, "/")
-		asked[file] = append(asked[file], name)
-	}
+	asked := of.byFile("/")
 	for _, name := range names {
 		if !cronName.MatchString(name) || asked[name] == nil && !of.has("", name) {
 			continue
@@ -231,7 +227,7 @@ func cronSettings(environment, but map[string]string) string {
 }
 
 func changeCron(t *tree, have, want *Cron) error {
-	of := either(want, have)
+	of := Either(want, have)
 	if !cronName.MatchString(of.File) {
 		return &Failure{Refused, fmt.Sprintf("%.60q names no file of %s that cron reads: letters, digits, _ and -",
 			of.File, cronDir)}

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -49,6 +50,16 @@ func selected(p *Part) *selection {
 		s.names[name] = true
 	}
 	return s
+}
+
+// byFile returns the names that are asked for by what stands before the separator: the file that has the things.
+func (s *selection) byFile(separator string) map[string][]string {
+	files := map[string][]string{}
+	for name := range s.names {
+		file, _, _ := strings.Cut(name, separator)
+		files[file] = append(files[file], name)
+	}
+	return files
 }
 
 // has reports whether a thing is asked for: by its name, or because a pattern names it.
@@ -126,8 +137,8 @@ func decoded[T any](item json.RawMessage) (*T, error) {
 	return thing, nil
 }
 
-// either returns what is wanted, or else what is there.
-func either[T any](want, have *T) *T {
+// Either returns what is wanted, or else what is there.
+func Either[T any](want, have *T) *T {
 	if want != nil {
 		return want
 	}

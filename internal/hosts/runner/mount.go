@@ -168,7 +168,7 @@ var keptMounts = regexp.MustCompile(`^/(|(boot|efi|dev|proc|sys|run|etc|usr|bin|
 	`var|var/lib|var/lib/iasql-runner|root|tmp)$`)
 
 func changeMount(t *tree, have, want *Mount) error {
-	of := either(want, have)
+	of := Either(want, have)
 	if keptMounts.MatchString(of.Point) {
 		return &Failure{Refused, fmt.Sprintf("a host is none without %s, or nobody gets in: what is mounted there is "+
 			"shown and not changed", of.Point)}
@@ -243,7 +243,7 @@ func (t *tree) remount(have, want, whole *Mount) (back func() error, err error) 
 	if err != nil {
 		return nil, err
 	}
-	point := either(want, have).Point
+	point := Either(want, have).Point
 	is := there[point] != ""
 	to := whole != nil && (whole.Mounted == nil || *whole.Mounted)
 	// Of another device or another file system there is another thing to be mounted; of options the same.

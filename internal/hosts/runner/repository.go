@@ -235,11 +235,7 @@ func readRepositories(t *tree, of *selection, tell func(Repository), unread func
 	if err != nil {
 		return err
 	}
-	asked := map[string][]string{}
-	for name := range of.names {
-		file, _, _ := strings.Cut(name, ":")
-		asked[file] = append(asked[file], name)
-	}
+	asked := of.byFile(":")
 	for _, file := range names {
 		// A file that is asked for by none but its first entry's name may have others that a pattern names.
 		if !repositoryFile.MatchString(file) || asked[file] == nil && len(of.patterns) == 0 {
@@ -322,7 +318,7 @@ func validRepository(r *Repository) error {
 }
 
 func changeRepository(t *tree, have, want *Repository) error {
-	of := either(want, have)
+	of := Either(want, have)
 	file, number, _ := strings.Cut(of.Name, ":")
 	at := 0
 	if number != "" {

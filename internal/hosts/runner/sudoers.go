@@ -109,7 +109,7 @@ func parseSudoers(content string) (who []string, without bool) {
 }
 
 func changeSudoer(t *tree, have, want *Sudoer) error {
-	of := either(want, have)
+	of := Either(want, have)
 	if !sudoerName.MatchString(of.Name) {
 		return &Failure{Refused, fmt.Sprintf("%.60q names no file of %s that sudo reads: letters, digits, _ and -, "+
 			"and no dot", of.Name, sudoersDir)}

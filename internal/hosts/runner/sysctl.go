@@ -259,7 +259,7 @@ func (t *tree) tune(name, value string) error {
 }
 
 func changeSysctl(t *tree, have, want *Sysctl) error {
-	of := either(want, have)
+	of := Either(want, have)
 	name := of.Name
 	if err := CheckPath("/proc/sys/" + swapped(name)); err != nil {
 		return &Failure{Refused, fmt.Sprintf("%.200q names no setting of the kernel: it is spelt as "+

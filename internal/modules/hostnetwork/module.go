@@ -133,7 +133,7 @@ func interfaces(h *hosts.Hosts) modules.Resource {
 		Kind: hosts.Kind[runner.Interface]{Name: runner.KindInterface, Scope: runner.KindInterface,
 			Key: func(i *runner.Interface) string { return i.Name },
 			WayIn: func(want, have *runner.Interface) *hosts.WayIn {
-				return wayIn("interface", hosts.Either(want, have).Name)
+				return wayIn("interface", runner.Either(want, have).Name)
 			}},
 		Row: func(i *runner.Interface) modules.Row {
 			r := modules.Row{columnName: modules.Text(i.Name), columnKind: modules.NonEmpty(i.Kind),
@@ -189,7 +189,7 @@ func routes(h *hosts.Hosts) modules.Resource {
 		Kind: hosts.Kind[runner.Route]{Name: runner.KindRoute, Scope: runner.KindRoute, Key: (*runner.Route).Key,
 			Scoped: func(r *runner.Route) string { return r.Destination },
 			WayIn: func(want, have *runner.Route) *hosts.WayIn {
-				return wayIn("the route to", hosts.Either(want, have).Destination)
+				return wayIn("the route to", runner.Either(want, have).Destination)
 			}},
 		Row: func(r *runner.Route) modules.Row {
 			return modules.Row{columnMetric: modules.Int(r.Metric), columnDestination: modules.Text(r.Destination),
@@ -251,7 +251,7 @@ func rules(h *hosts.Hosts) modules.Resource {
 		Kind: hosts.Kind[runner.Rule]{Name: runner.KindFirewall, Scope: runner.KindFirewall,
 			Key: func(r *runner.Rule) string { return r.Name },
 			WayIn: func(want, have *runner.Rule) *hosts.WayIn {
-				return wayIn("firewall rule", hosts.Either(want, have).Name)
+				return wayIn("firewall rule", runner.Either(want, have).Name)
 			}},
 		Row: func(r *runner.Rule) modules.Row {
 			row := modules.Row{columnName: modules.Text(r.Name), columnChain: said(r.Chain),

@@ -44,7 +44,7 @@ func mounts(h *hosts.Hosts) modules.Resource {
 		Kind: hosts.Kind[runner.Mount]{Name: runner.KindMount, Scope: runner.KindMount,
 			Key: func(m *runner.Mount) string { return m.Point },
 			WayIn: func(want, have *runner.Mount) *hosts.WayIn {
-				return &hosts.WayIn{What: "a change of what is mounted at " + hosts.Either(want, have).Point,
+				return &hosts.WayIn{What: "a change of what is mounted at " + runner.Either(want, have).Point,
 					Reason: "what is mounted hides what was there", Files: []string{runner.FstabFile}}
 			}},
 		Row: func(m *runner.Mount) modules.Row {

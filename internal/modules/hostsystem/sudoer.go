@@ -29,7 +29,7 @@ func sudoers(h *hosts.Hosts) modules.Resource {
 		Kind: hosts.Kind[runner.Sudoer]{Name: runner.KindSudoer, Scope: runner.KindSudoer,
 			Key: func(s *runner.Sudoer) string { return s.Name },
 			WayIn: func(want, have *runner.Sudoer) *hosts.WayIn {
-				file := runner.SudoerFile(hosts.Either(want, have).Name)
+				file := runner.SudoerFile(runner.Either(want, have).Name)
 				return &hosts.WayIn{What: "a change of " + file, Reason: "who may become root", Files: []string{file},
 					Checks: [][]string{{"visudo", "-c"}}}
 			}},

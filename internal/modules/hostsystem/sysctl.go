@@ -40,7 +40,7 @@ func sysctls(h *hosts.Hosts) modules.Resource {
 		Kind: hosts.Kind[runner.Sysctl]{Name: runner.KindSysctl, Scope: runner.KindSysctl,
 			Key: func(s *runner.Sysctl) string { return s.Name },
 			WayIn: func(want, have *runner.Sysctl) *hosts.WayIn {
-				return &hosts.WayIn{What: "a change of the kernel's setting " + hosts.Either(want, have).Name,
+				return &hosts.WayIn{What: "a change of the kernel's setting " + runner.Either(want, have).Name,
 					Reason: "without the kernel nobody gets in", Files: []string{runner.SysctlFile}}
 			}},
 		Row: func(s *runner.Sysctl) modules.Row {
