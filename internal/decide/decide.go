@@ -258,6 +258,10 @@ func doubtful() Decision {
 // the consistency window, and that a read does not show (R13).
 const foundLately = "found in the cloud a moment ago, and not visible now"
 
+// roomInDoubt is the reason to wait of a record that is being replaced, whose old object is not seen, while the answer
+// to its deletion is not known.
+const roomInDoubt = "whether its old object was deleted to make room is being found out"
+
 // decideAbsent: a record whose object a read has not found. What somebody has named by its
 // id may be what a creation in doubt has made, and not be visible yet: another is not made.
 func decideAbsent(s *Subject, p Policy, mode modes.Mode) Decision {
@@ -282,6 +286,8 @@ func decideGone(s *Subject, p Policy, mode modes.Mode) Decision {
 		return Decision{Action: DeleteRecord, Settle: true, Reason: "TRACK: the cloud has no such object"}
 	case s.replacing():
 		return createOrRefuse(s, StateReplacing, "replacing")
+	case s.RoomInDoubt: // it is this engine's doing, or somebody else's at the same time
+		return Decision{Wait: true, State: StateReplacing, Reason: roomInDoubt}
 	case s.inserted() && !wasCreated:
 		if _, named := s.Identity(); named && s.Table.ComputedIdentity() {
 			return Decision{Wait: true, State: StateCreatingFailed, Review: true,

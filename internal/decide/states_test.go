@@ -72,6 +72,23 @@ func TestDecideGoing(t *testing.T) {
 	}
 }
 
+// TestDecideRoomInDoubt: an object that was asked to go so that another takes its place, and that does not show, is
+// neither made again nor said to be gone before it is known whose doing that was; not of a record that follows another
+// either, of which nothing was changed.
+func TestDecideRoomInDoubt(t *testing.T) {
+	for what, base := range map[string]modules.Row{"it was changed": row("size", "b"), "it follows another": nil} {
+		for _, m := range []modes.Mode{modes.Normal, modes.Enforce} {
+			s := subject(row("size", "a"), row("size", "b"), base)
+			s.State = &State{Name: StateReplacing, Due: true, Attempts: 1}
+			s.Presence, s.Object, s.Cloud, s.RoomInDoubt = Absent, nil, nil, true
+			if d := Decide(s, mode(m)); d.Action != Nothing || d.Settle || d.State != StateReplacing || d.Review ||
+				len(d.Conflicts) > 0 {
+				t.Errorf("%s, %s: %+v, want to wait", what, m, d)
+			}
+		}
+	}
+}
+
 // TestDecideFoundLately: what was found in the cloud a moment ago and does not show now
 // is not made again, whoever wins (R13).
 func TestDecideFoundLately(t *testing.T) {

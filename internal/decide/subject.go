@@ -45,6 +45,9 @@ type Subject struct {
 	// Doubt: where the object is, nobody knows yet what a creation of another record has
 	// made: the object may be that, and not be visible yet (R6).
 	Doubt bool
+	// RoomInDoubt: the object was asked to go so that another takes its place, and nobody knows yet whether that
+	// has been done (R6).
+	RoomInDoubt bool
 	// Mistyped: the call has failed for what the record names, which is not there and
 	// cannot have been made just now ([Subject.Misnames]).
 	Mistyped bool

@@ -199,6 +199,9 @@ func (c *cycle) note(r *running) {
 			intent.Key, _ = s.Table.Key(s.Object)
 		}
 		c.recent.Add(&intent)
+		if out.Result == decide.ResultUnknown && intent.Replaces && r.Kind == decide.OpDelete {
+			c.doubts.makingRoom(&intent)
+		}
 	}
 	// What somebody has reviewed is not the cycle's own doing: it does not count for what others delete meanwhile.
 	if out.Result != decide.ResultFailed && !c.lease.Reviewed {

@@ -17,11 +17,14 @@ type doubts struct {
 	// held are the places in which an object without a record may be what a creation
 	// in doubt has made: it is neither inserted nor deleted.
 	held map[place]bool
+	// room has the keys of the objects of which it is not known whether they were deleted to make room for what
+	// replaces them.
+	room map[decide.RecordRef]string
 }
 
 func newDoubts() doubts {
 	return doubts{unknown: map[decide.RecordRef]bool{}, again: map[decide.RecordRef][]decide.Intent{},
-		held: map[place]bool{}}
+		held: map[place]bool{}, room: map[decide.RecordRef]string{}}
 }
 
 // undecided leaves a record alone for this cycle, since a creation of it may
@@ -33,6 +36,15 @@ func (d *doubts) undecided(ref decide.RecordRef, scope modules.Scope) {
 
 // leave leaves a record alone for this cycle.
 func (d *doubts) leave(ref decide.RecordRef) { d.unknown[ref] = true }
+
+// makingRoom notes that it is not known whether a record's object was deleted to make room for what replaces it.
+func (d *doubts) makingRoom(intent *decide.Intent) { d.room[intent.Record] = intent.Key }
+
+// makesRoom reports whether that is not known of a record's object.
+func (d *doubts) makesRoom(ref decide.RecordRef, key string) bool {
+	deleted, doubtful := d.room[ref]
+	return doubtful && deleted == key
+}
 
 // holdBack leaves alone for this cycle what a scope has no record of.
 func (d *doubts) holdBack(table string, scope modules.Scope) { d.held[place{table, scope}] = true }

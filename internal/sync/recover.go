@@ -33,8 +33,11 @@ func (c *cycle) recover(ctx context.Context) (_ bool, err error) {
 			c.doubts.holdBack(s.Table.Name, s.Scope)
 		}
 		for i := range c.inDoubt {
-			if intent := &c.inDoubt[i]; intent.Kind == decide.OpCreate {
+			switch intent := &c.inDoubt[i]; {
+			case intent.Kind == decide.OpCreate:
 				c.doubts.undecided(intent.Record, intent.Scope)
+			case intent.Kind == decide.OpDelete && intent.Replaces:
+				c.doubts.makingRoom(intent)
 			}
 		}
 		return false, nil
@@ -85,6 +88,8 @@ func (c *cycle) recoverOthers(ctx context.Context, doubtful []decide.Intent) (cr
 			}
 			if known {
 				resolved = append(resolved, out)
+			} else {
+				c.doubts.makingRoom(&intent)
 			}
 		default:
 			resolved = append(resolved, ended(intent, nil, decide.ResultAbandoned))

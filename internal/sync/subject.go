@@ -18,6 +18,8 @@ func (c *cycle) complete(s *decide.Subject) {
 		s.Scope = s.Table.Scope(s.Change.Last)
 	}
 	s.Own, s.WentBack = c.recent.Of(s, identity), c.settings.WentBack
+	key, _ := s.Table.Key(identity)
+	s.RoomInDoubt = named && !s.Deposed && c.doubts.makesRoom(s.Ref(), key)
 	s.Doubt = s.Table.ComputedIdentity() && c.doubts.holds(s.Table.Name, s.Scope)
 }
 

@@ -3,6 +3,7 @@ package modes
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -395,5 +396,47 @@ func TestConnectionsCut(t *testing.T) {
 	}
 	if got := len(w.CLI("sqs", "list-queues")["QueueUrls"].([]any)); got != 15 {
 		t.Errorf("%d queues in the cloud", got)
+	}
+}
+
+// A replacement whose deletion was answered with nothing, and has happened, goes on, also within the cycle of that call
+// and whoever waits for it; a deletion that has not happened is asked for again.
+func TestLostAnswerToReplacement(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]faultproxy.Fault{
+		"it happened":              {Lose: true},
+		"it happened, with an 500": {Replace: func(faultproxy.Answer) faultproxy.Answer { return faultproxy.Answer{Status: 500} }},
+		"it did not happen":        {Cut: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, proxy := harness.StartBehindProxy(t, east, "aws_iam", "aws_sqs")
+			w.PSQL(`INSERT INTO iam_role (role_name, path, assume_role_policy_document) VALUES ('web', '/old/', '{
+				"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",
+				"Principal": {"Service": "ec2.amazonaws.com"}}]}')`)
+			w.Settled()
+			w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`)
+			time.Sleep(200 * time.Millisecond)
+			w.PSQL(`SELECT iasql_sync_now()`) // its creation is within the window no longer
+			w.Settled()
+			var deleted atomic.Int32
+			proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+				switch {
+				case c.Action == "DeleteRole" && deleted.Add(1) == 1:
+					return fault
+				case c.Action == "CreateQueue": // so that the cycle goes on for longer than a failed record backs off
+					return faultproxy.Fault{Before: func() { time.Sleep(2500 * time.Millisecond) }}
+				}
+				return faultproxy.Fault{}
+			})
+			w.PSQL(`BEGIN`, `UPDATE iam_role SET path = '/new/' WHERE role_name = 'web'`, `INSERT INTO queue (name) VALUES ('slow')`, `COMMIT`)
+			w.PSQL(`SELECT iasql_wait_for_all(60)`) // it fails as soon as anything has failed
+			if got := w.PSQL(`SELECT path FROM iam_role WHERE role_name = 'web'`); got != "/new/" {
+				t.Errorf("the path is %s", got)
+			}
+			if deleted.Load() == 0 {
+				t.Error("nothing was deleted")
+			}
+		})
 	}
 }
