@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	gosync "sync"
+	"sync/atomic"
+	"time"
 
 	"iasql/internal/decide"
 	"iasql/internal/store"
@@ -43,10 +45,10 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	results := c.start(ctx, plan, ops)
+	f := c.start(ctx, plan, ops)
 	var failure error
-	for first := range results {
-		batch := gather(first, results)
+	for first := range f.ended {
+		batch := f.gather(first)
 		for _, r := range batch {
 			anyCalled = anyCalled || r.ending == called
 		}
@@ -67,12 +69,18 @@ func (c *cycle) apply(ctx context.Context, plan decide.Plan) (anyCalled bool, er
 // sideBySide is the operations of how many tables go on at once.
 const sideBySide = 4
 
-// start runs the operations of a plan, and returns those whose calls have ended.
-func (c *cycle) start(ctx context.Context, plan decide.Plan, ops map[*decide.Op]*running) <-chan *running {
+// flight is a plan that is being carried out.
+type flight struct {
+	ended chan *running // the operations whose calls have ended; closed after the last
+	begun atomic.Int64  // how many have begun and are not taken from ended yet
+}
+
+// start runs the operations of a plan.
+func (c *cycle) start(ctx context.Context, plan decide.Plan, ops map[*decide.Op]*running) *flight {
 	var (
-		results = make(chan *running)
-		slots   = make(chan struct{}, sideBySide*c.concurrency())
-		wg      gosync.WaitGroup
+		f     = &flight{ended: make(chan *running)}
+		slots = make(chan struct{}, sideBySide*c.concurrency())
+		wg    gosync.WaitGroup
 	)
 	// The operations of a table wait for the same rate of the cloud's API, and do not keep those of others waiting.
 	ofTable := map[string]chan struct{}{}
@@ -92,22 +100,26 @@ func (c *cycle) start(ctx context.Context, plan decide.Plan, ops map[*decide.Op]
 				}
 			}
 			called := inSlot(ctx, ofTable[op.Subject.Table.Name], func() bool {
-				return inSlot(ctx, slots, func() bool { c.call(ctx, r, ops); return true })
+				return inSlot(ctx, slots, func() bool {
+					f.begun.Add(1)
+					c.call(ctx, r, ops)
+					return true
+				})
 			})
 			if !called {
 				return
 			}
 			select {
-			case results <- r:
+			case f.ended <- r:
 			case <-ctx.Done():
 			}
 		})
 	}
 	go func() {
 		wg.Wait()
-		close(results)
+		close(f.ended)
 	}()
-	return results
+	return f
 }
 
 // inSlot calls f in one of the slots, and returns what it returns; false if the context ends before one is free.
@@ -121,18 +133,25 @@ func inSlot(ctx context.Context, slots chan struct{}, f func() bool) bool {
 	return f()
 }
 
-// gather returns what has ended by now.
-func gather(first *running, results <-chan *running) []*running {
+// gatherFor is how long an operation that has ended waits for others that are under way, so that the outcomes of many
+// are written in one transaction. The calls of a cloud take ten times as long.
+const gatherFor = 3 * time.Millisecond
+
+// gather returns the first and what else ends in a moment. Where nothing else is under way it waits for nothing.
+func (f *flight) gather(first *running) []*running {
 	batch := []*running{first}
+	defer func() { f.begun.Add(-int64(len(batch))) }()
 	runtime.Gosched() // to those that have just ended, too
-	for len(batch) < 256 {
+	moment := time.NewTimer(gatherFor)
+	defer moment.Stop()
+	for len(batch) < 256 && f.begun.Load() > int64(len(batch)) {
 		select {
-		case next, open := <-results:
+		case next, open := <-f.ended:
 			if !open {
 				return batch
 			}
 			batch = append(batch, next)
-		default:
+		case <-moment.C:
 			return batch
 		}
 	}

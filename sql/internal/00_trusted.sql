@@ -12,24 +12,29 @@ COMMENT ON FUNCTION iasql_internal.trusted(oid) IS 'Whether a role has the syste
 -- The tables that writes of these reach: parts that go with the whole, and tables whose foreign keys act (ON DELETE CASCADE
 -- and the like: RI_FKey_cascade_del and its kind are triggers of the referenced table).
 CREATE OR REPLACE FUNCTION iasql_internal.reached(tables text[]) RETURNS SETOF oid
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-BEGIN ATOMIC
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+-- In the catalogs of a large installation only what these tables have is looked at. (Written in plpgsql, it is planned once a session.)
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+    RETURN QUERY
     WITH RECURSIVE reach (class) AS (
         SELECT to_regclass(format('public.%I', t))::oid FROM unnest(tables) t WHERE to_regclass(format('public.%I', t)) IS NOT NULL
         UNION
         SELECT CASE WHEN g.tgisinternal THEN g.tgconstrrelid
                     ELSE to_regclass(format('public.%I', split_part(encode(g.tgargs, 'escape'), '\000', 1)))::oid END
-        FROM reach r JOIN pg_trigger g ON g.tgrelid = r.class JOIN pg_proc p ON p.oid = g.tgfoid
+        FROM reach r CROSS JOIN LATERAL (SELECT t.* FROM pg_trigger t WHERE t.tgrelid = r.class OFFSET 0) g JOIN pg_proc p ON p.oid = g.tgfoid
         WHERE g.tgisinternal AND p.proname ~ '^RI_FKey_(cascade|setnull|setdefault)_'
            OR NOT g.tgisinternal AND p.proname = 'delete_parts' AND p.pronamespace = 'iasql_internal'::regnamespace
     )
     SELECT r.class FROM reach r WHERE r.class IS NOT NULL;
-END;
+END
+$$;
 COMMENT ON FUNCTION iasql_internal.reached(text[]) IS 'The tables that a write of managed tables may write, these included.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.untrusted_code(classes oid[])
 RETURNS TABLE (class regclass, what text, owner name, hint text)
-LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     RETURN QUERY
     -- Tables whose foreign keys act.

@@ -21,6 +21,9 @@ BEGIN
         RAISE EXCEPTION 'the lease of account % has passed to another engine', account USING ERRCODE = 'IA090';
     END IF;
     PERFORM set_config('synchronous_commit', 'off', true);
+    -- What is written is found by its id. A plan is made once for a session, and while a table is small, to read all of it
+    -- would look cheapest, and be done until the next ANALYZE, however many rows it has got by then.
+    PERFORM set_config('enable_seqscan', 'off', true);
     IF batch <> 0 THEN
         PERFORM set_config('iasql.cycle_of', batch::text, true);
     END IF;
