@@ -247,11 +247,12 @@ func (e *Engine) acquire(ctx context.Context, account string, kind store.Kind,
 	// those that another engine is just fetching, as River's does. The condition on the
 	// queue is there for River's index by which jobs are fetched
 	// (river_job_prioritized_fetching_index): those that are done are kept for a while.
+	// An array is made once; of IN a plan may look for each job of the table anew.
 	if _, err := e.pool.Exec(ctx, `
-		DELETE FROM iasql_river.river_job WHERE id IN (
+		DELETE FROM iasql_river.river_job WHERE id = ANY (ARRAY(
 			SELECT id FROM iasql_river.river_job
 			WHERE state = 'available' AND queue = 'iasql' AND kind = 'push' AND args ->> 'account' = $1
-			FOR UPDATE SKIP LOCKED)`, account); err != nil {
+			FOR UPDATE SKIP LOCKED))`, account); err != nil {
 		return nil, errors.Join(err, lease.Release(store.Report{}, err))
 	}
 	return lease, nil

@@ -421,7 +421,7 @@ func clearAssigned(t *modules.Table, ids []int64) *recordWrite {
 	}
 	sh := shapeOf(t)
 	statement := fmt.Sprintf(`
-		UPDATE %s SET %s WHERE id IN (SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED)`,
+		UPDATE %s SET %s WHERE id = ANY (ARRAY(SELECT id FROM %s WHERE id = ANY ($1) FOR UPDATE SKIP LOCKED))`,
 		sh.name, strings.Join(sets, ", "), sh.name)
 	return &recordWrite{t, ids, statement, func(ids []int64) []any { return []any{ids} }}
 }

@@ -114,10 +114,10 @@ BEGIN
         RETURN 0;
     END IF;
     PERFORM set_config('lock_timeout', '1s', true); -- the schedule does not wait for somebody's transaction
-    DELETE FROM public.iasql_mode m WHERE m.id IN (SELECT d.id FROM public.iasql_mode d WHERE d.until <= now() FOR UPDATE SKIP LOCKED);
+    DELETE FROM public.iasql_mode m WHERE m.id = ANY (ARRAY(SELECT d.id FROM public.iasql_mode d WHERE d.until <= now() FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
-    DELETE FROM public.iasql_ignore g WHERE g.id IN (SELECT d.id FROM public.iasql_ignore d WHERE d.until <= now() FOR UPDATE SKIP LOCKED);
+    DELETE FROM public.iasql_ignore g WHERE g.id = ANY (ARRAY(SELECT d.id FROM public.iasql_ignore d WHERE d.until <= now() FOR UPDATE SKIP LOCKED));
     GET DIAGNOSTICS n = ROW_COUNT;
     total := total + n;
     DELETE FROM public.iasql_protection p WHERE p.ctid = ANY (ARRAY(SELECT d.ctid FROM public.iasql_protection d WHERE d.until <= now() FOR UPDATE SKIP LOCKED));

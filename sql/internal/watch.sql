@@ -18,15 +18,17 @@ COMMENT ON FUNCTION iasql_internal.source_trouble(iasql_internal.event_source) I
 
 -- A trail brings events after minutes. So only queues let listings wait.
 CREATE OR REPLACE FUNCTION iasql_internal.watched(account text) RETURNS TABLE (region text)
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-BEGIN ATOMIC
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$ -- (asked by each cycle: in plpgsql it is planned once a session)
+BEGIN
+    RETURN QUERY
     SELECT w.region
     FROM iasql_internal.event_source_region r JOIN iasql_internal.event_source s USING (account, name)
     CROSS JOIN LATERAL (VALUES (r.region), (CASE WHEN s.region IS NULL THEN '' END)) w (region)
     WHERE r.of_account = watched.account AND s.kind = 'queue' AND (s.region IS NULL OR s.region = r.region) AND w.region IS NOT NULL
       AND iasql_internal.source_trouble(s) IS NULL
     GROUP BY w.region;
-END;
+END
+$$;
 COMMENT ON FUNCTION iasql_internal.watched(text) IS 'The regions of an account of whose changes events tell now; empty for what an account has once.';
 
 -- LISTEN iasql_events: of drift, which rows and columns, and who it was. Of a table whose rows are hidden from some, no
