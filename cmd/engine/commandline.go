@@ -94,7 +94,8 @@ func engineCommand(log **slog.Logger) *cobra.Command {
 		batchCommand(),
 		applyCommand(),
 		importStateCommand(), importPricesCommand(), composeCommand(), cellsCommand(),
-		versionCommand(), doctorCommand(log), supportCommand(log), iamPolicyCommand(), docsCommand(), correctCommand())
+		versionCommand(), doctorCommand(log), supportCommand(log), auditCommand(), iamPolicyCommand(), docsCommand(),
+		correctCommand())
 	flags.SortFlags = false
 	return root
 }

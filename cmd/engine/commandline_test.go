@@ -123,7 +123,7 @@ func TestFlags(t *testing.T) {
 	root.InitDefaultHelpCmd()
 	without := []string{"help", "no-migrate", "read-only", "assume-role", "watch", "json", "only", "account", "regions",
 		"modules", "sample", "deadline", "preview", "exit-code", "preview-hash", "revision", "message", "on-error",
-		"replace", "name", "linux", "output", "yes", "show", "metrics", "reader", "no-reader"}
+		"replace", "name", "linux", "output", "yes", "show", "metrics", "reader", "no-reader", "from"}
 	for _, cmd := range append(root.Commands(), root) {
 		seen := map[string]bool{}
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {

@@ -19,9 +19,8 @@ const root = "../.."
 
 // core are the folders that know worlds by their descriptions alone. Below modules are the
 // worlds' own.
-var core = []string{"internal/auditlog", "internal/cells", "internal/console", "internal/decide", "internal/engine", "internal/focus", "internal/metrics",
-	"internal/modes", "internal/modules",
-	"internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/support", "internal/sync",
+var core = []string{"internal/archive", "internal/auditlog", "internal/cells", "internal/console", "internal/decide",
+	"internal/engine", "internal/focus", "internal/metrics", "internal/modes", "internal/modules", "internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/support", "internal/sync",
 	"internal/tracing"}
 
 // besides are the other folders of internal, each with the reason why it may know a world.
@@ -40,7 +39,7 @@ var words = regexp.MustCompile(
 // mayImport says which folders of internal each of the core may import, in the order in which
 // data travels: deciding knows of no store, the store of no cycle, and none of a world.
 var mayImport = map[string]string{
-	"focus": "", "modes": "", "modules": "", "metrics": "", "tracing": "",
+	"archive": "", "focus": "", "modes": "", "modules": "", "metrics": "", "tracing": "",
 	"auditlog": "modules",
 	"decide":   "auditlog modes modules",
 	"store":    "decide modes modules",
