@@ -29,8 +29,8 @@ type Exported struct {
 }
 
 // Export writes a file of each month that has ended, from the first of which the database has rows. A file that is
-// there stays, unless rows of its month were committed since. Rows whose transaction is still open are not in it: export
-// again later. The session reads the whole log: it is a member of iasql_engine, or a superuser.
+// there stays, unless rows of its month were committed since. Rows whose transaction is still open are not in it:
+// export again later. The session reads the whole log: it is a member of iasql_engine, or a superuser.
 func Export(ctx context.Context, conn *pgx.Conn, dir string) ([]Exported, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

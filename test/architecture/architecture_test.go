@@ -20,8 +20,8 @@ const root = "../.."
 // core are the folders that know worlds by their descriptions alone. Below modules are the
 // worlds' own.
 var core = []string{"internal/archive", "internal/auditlog", "internal/cells", "internal/console", "internal/decide",
-	"internal/engine", "internal/focus", "internal/metrics", "internal/modes", "internal/modules", "internal/platform", "internal/postgres", "internal/simulate", "internal/store", "internal/support", "internal/sync",
-	"internal/tracing"}
+	"internal/engine", "internal/focus", "internal/metrics", "internal/modes", "internal/modules", "internal/platform",
+	"internal/postgres", "internal/simulate", "internal/store", "internal/support", "internal/sync", "internal/tracing"}
 
 // besides are the other folders of internal, each with the reason why it may know a world.
 var besides = map[string]string{
