@@ -53,13 +53,43 @@ func (c *cycle) snapshot(ctx context.Context, all bool) (_ []*decide.Subject, er
 		}
 	}
 	var subjects []*decide.Subject
+	again := insertedAgain(loaded)
 	for _, s := range loaded {
-		if (all || s.Due()) && !c.held(s) && !c.doubts.undecidable(s) {
+		if (all || s.Due() || again(s)) && !c.held(s) && !c.doubts.undecidable(s) {
 			c.complete(s)
 			subjects = append(subjects, s)
 		}
 	}
 	return subjects, nil
+}
+
+// insertedAgain tells which deleted records that back off are of what another has inserted since: their object is its
+// now, and nothing is left to be done about them.
+func insertedAgain(loaded []*decide.Subject) func(*decide.Subject) bool {
+	type named struct {
+		place
+		key string
+	}
+	nameOf := func(s *decide.Subject) (named, bool) {
+		identity, _ := s.Identity()
+		key, ok := s.Table.Key(identity)
+		return named{place{s.Table.Name, s.Table.Scope(identity)}, key}, ok
+	}
+	inserted := map[named]bool{}
+	for _, s := range loaded {
+		if s.Record != nil && s.Change != nil && s.Change.Insert && s.Due() {
+			if name, ok := nameOf(s); ok {
+				inserted[name] = true
+			}
+		}
+	}
+	return func(s *decide.Subject) bool {
+		if len(inserted) == 0 || s.Record != nil || s.Deposed {
+			return false
+		}
+		name, ok := nameOf(s)
+		return ok && inserted[name]
+	}
 }
 
 // held reports whether a batch that this cycle is not about has the record staged:

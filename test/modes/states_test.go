@@ -128,6 +128,18 @@ func TestStates(t *testing.T) {
 	if got := w.CLI("sqs", "list-queues")["QueueUrls"]; got != nil {
 		t.Errorf("left in the cloud: %v", got)
 	}
+
+	// Who inserts again what could not be deleted has it, and nothing is left of the deletion. No full cycle says so.
+	w.PSQL(`UPDATE iasql_settings SET value = '1 day' WHERE name = 'sync_interval'`)
+	refused := id(`INSERT INTO queue (name) VALUES ('again')`)
+	state(refused, "present|present|Present|f")
+	refuse(proxy, "DeleteQueue", 403, "AccessDenied")
+	w.PSQL(`DELETE FROM queue WHERE id = ` + refused)
+	state(refused, "absent|present|RemovingFailed|t")
+	again := id(`INSERT INTO queue (name) VALUES ('again')`)
+	state(again, "present|present|Present|f")
+	state(refused, "")
+	heal(proxy)
 	w.Settled()
 }
 
