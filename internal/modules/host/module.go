@@ -27,7 +27,7 @@ func Module() *modules.Module {
 		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings: []*modules.Table{describeHost(), describeScope()},
 		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
-			4: functions},
+			4: scopeChecksAnew() + functions},
 		Drop: drop,
 	}
 }
@@ -99,7 +99,7 @@ func describeHost() *modules.Table {
 
 // scopeChecks are the checks of host_scope as a whole, which say what a pattern is for each kind.
 var scopeChecks = []string{
-	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind = 'file' OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
+	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind IN ('file', 'block') OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
 	"kind = 'file' OR validate IS NULL",
 }
 
@@ -125,7 +125,7 @@ func describeScope() *modules.Table {
 				Enum: hosts.ScopeKinds, Doc: "What the pattern names: " + strings.Join(hosts.ScopeKinds, ", ") + "."},
 			{Name: "pattern", Type: modules.TypeText, Required: true, Identity: true,
 				Check: `pattern <> '' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
-				Doc: "Of files an absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
+				Doc: "Of files and blocks an absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
 					"directories, and at the end for all that is below: /etc/myapp/** . Symbolic links are not " +
 					"followed. Mount points are named likewise. Of other kinds a name, in which * stands for any " +
 					"characters and ? for one: nginx* ."},
