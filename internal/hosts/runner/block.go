@@ -65,8 +65,8 @@ func blocksOf(file, text string) (whole map[string]*marked, broken map[string]er
 	var open *marked
 	inside, at := 0, 0 // where the content of the open block begins, and the line
 	torn := func(name, why string) {
-		broken[name] = &Failure{Refused, fmt.Sprintf("block %s of %s %s: mend the file by hand. Of each block it is to "+
-			"have one line BEGIN and then one line END IASQL MANAGED BLOCK", name, file, why)}
+		broken[name] = &Failure{Refused, fmt.Sprintf("block %s of %s %s: mend the file by hand. Of each block it is "+
+			"to have one line BEGIN and then one line END IASQL MANAGED BLOCK", name, file, why)}
 		delete(whole, name)
 	}
 	for line := range strings.Lines(text) {

@@ -16,14 +16,17 @@ func TestBlocks(t *testing.T) {
 		{"empty", begin + end, "a=", ""},
 		{"lines of DOS", "# BEGIN IASQL MANAGED BLOCK a\r\n1\r\n# END IASQL MANAGED BLOCK a\r\n", "a=1\r\n", ""},
 		{"no end of the last line", begin + "1\n" + strings.TrimSuffix(end, "\n"), "a=1\n", ""},
-		{"other comments", "<!-- BEGIN IASQL MANAGED BLOCK b -->\n1\n<!-- END IASQL MANAGED BLOCK b -->\n" + begin + end, "a=,b=1\n", ""},
+		{"other comments",
+			"<!-- BEGIN IASQL MANAGED BLOCK b -->\n1\n<!-- END IASQL MANAGED BLOCK b -->\n" + begin + end,
+			"a=,b=1\n", ""},
 		{"no comment", "x BEGIN IASQL MANAGED BLOCK a\n", "", ""},
 		{"another's", "# BEGIN ANSIBLE MANAGED BLOCK\n1\n# END ANSIBLE MANAGED BLOCK\n", "", ""},
 		{"no end", begin + "1\n", "", "a has no end"},
 		{"no beginning", "1\n" + end, "", "a ends without a beginning"},
 		{"twice", begin + end + begin + end, "", "a"},
 		{"one in another", begin + strings.ReplaceAll(begin+end, " a", " b") + end, "", "a,b"},
-		{"crossed", begin + strings.ReplaceAll(end, " a", " b") + end, "a=" + strings.ReplaceAll(end, " a", " b"), "b ends without"},
+		{"crossed", begin + strings.ReplaceAll(end, " a", " b") + end, "a=" + strings.ReplaceAll(end, " a", " b"),
+			"b ends without"},
 	} {
 		whole, broken := blocksOf("/f", c.text)
 		var found []string
@@ -49,8 +52,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// FuzzBlocks: whatever a text is, a block is written into it and is there, is changed and goes, and each byte outside of
-// it stays.
+// FuzzBlocks: whatever a text is, a block is written into it and is there, is changed and goes, and each byte outside
+// of it stays.
 func FuzzBlocks(f *testing.F) {
 	f.Add("", "x")
 	f.Add("a\r\nb", "x\ny\n")
@@ -66,7 +69,8 @@ func FuzzBlocks(f *testing.F) {
 			t.Skip() // a line of the content marks a block
 		}
 		now, broken := blocksOf("/f", with)
-		if len(broken) > 0 || now["new"] == nil || *now["new"].block.Content != lined(content) || len(now) != len(whole)+1 {
+		if len(broken) > 0 || now["new"] == nil || *now["new"].block.Content != lined(content) ||
+			len(now) != len(whole)+1 {
 			t.Fatalf("%q is %q: %v", text, with, broken)
 		}
 		other := "other"

@@ -22,7 +22,7 @@ func look(paths []string) *Machine {
 	m := &Machine{User: os.Geteuid(), Clock: time.Now(), Free: -1}
 	var st unix.Statfs_t
 	if at, err := os.Executable(); err == nil && unix.Statfs(filepath.Dir(at), &st) == nil {
-		m.Free = int64(st.Bavail) * st.Bsize // #nosec G115 -- no file system has more
+		m.Free = int64(st.Bavail) * int64(st.Bsize) // #nosec G115 -- no file system has more
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err == nil {

@@ -17,9 +17,9 @@ const columnName, columnComment = "name", "comment"
 var blockTable = &modules.Table{
 	Name: "host_file_block",
 	Doc: "Marked parts of files, in files that a row of host_scope of the kind block names. A block is what is " +
-		"between two lines of comment, BEGIN and END IASQL MANAGED BLOCK and its name. What is outside of them is anybody's: " +
-		"it is neither read into a table nor changed. A new block is the last of its file; one that is moved to " +
-		"another place of it stays there.",
+		"between two lines of comment, BEGIN and END IASQL MANAGED BLOCK and its name. What is outside of them is " +
+		"anybody's: it is neither read into a table nor changed. A new block is the last of its file; one that is " +
+		"moved to another place of it stays there.",
 	Provider:            hosts.Provider,
 	Reach:               modules.PerAccount,
 	Creation:            modules.ByName,
