@@ -36,7 +36,7 @@ func TestJumpHosts(t *testing.T) {
 	const patient = 600 // seconds: no trial ends for want of time
 	held := func(host, want string) {
 		t.Helper()
-		w.becomes("t", fmt.Sprintf(`SELECT held LIKE '%s' FROM iasql_worlds WHERE account = '%s'`, want, host))
+		w.becomesWithin(longest, "t", fmt.Sprintf(`SELECT held LIKE '%s' FROM iasql_worlds WHERE account = '%s'`, want, host))
 	}
 	content := func(m *machine, want string) {
 		t.Helper()
@@ -82,7 +82,7 @@ func TestJumpHosts(t *testing.T) {
 	w.row("4", `SELECT count(*) FROM host_file`)
 	content(deep, "deep")
 	gate.cut(false)
-	w.becomes("0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	w.becomesWithin(longest, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	content(inner, "later")
 	content(deep, "later")
 
@@ -98,6 +98,6 @@ func TestJumpHosts(t *testing.T) {
 	w.Refused(`SELECT iasql_sync_now()`)
 	content(inner, "later")
 	w.Admin(`SELECT iasql_confirm('identity', 'gate')`)
-	w.becomes("0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
+	w.becomesWithin(longest, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
 	content(deep, "last")
 }
