@@ -96,6 +96,11 @@ func blocksOf(file, text string) (whole map[string]*marked, broken map[string]er
 			content := text[inside:begin]
 			open.block.Content, open.end = &content, at
 			whole[name], open = open, nil
+			if len(content) > maxSystem {
+				delete(whole, name)
+				broken[name] = &Failure{TooLarge, fmt.Sprintf("block %s of %s is longer than %d KiB", name, file,
+					maxSystem>>10)}
+			}
 		}
 	}
 	if open != nil {

@@ -19,6 +19,7 @@ func TestBlocks(t *testing.T) {
 		{"other comments",
 			"<!-- BEGIN IASQL MANAGED BLOCK b -->\n1\n<!-- END IASQL MANAGED BLOCK b -->\n" + begin + end,
 			"a=,b=1\n", ""},
+		{"too long", begin + strings.Repeat("x\n", maxSystem/2+1) + end, "", "a is longer than 32 KiB"},
 		{"no comment", "x BEGIN IASQL MANAGED BLOCK a\n", "", ""},
 		{"another's", "# BEGIN ANSIBLE MANAGED BLOCK\n1\n# END ANSIBLE MANAGED BLOCK\n", "", ""},
 		{"no end", begin + "1\n", "", "a has no end"},
