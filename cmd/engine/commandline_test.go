@@ -62,7 +62,7 @@ func TestCommandLine(t *testing.T) {
 		{"iam-policy aws_vpc --read-only aws_ec2 --assume-role a,b --assume-role c", nil,
 			"read-only=true assume-role=[a,b,c] aws_vpc aws_ec2"},
 		{"docs -- -a b", nil, "-a b"},
-		{"doctor", nil, "database-url= only=all regions=[] modules=[] sample=20 deadline=5m0s json=false accounts=16"},
+		{"doctor", nil, "database-url= only=all regions=[] modules=[] hosts=[] sample=20 deadline=5m0s json=false accounts=16"},
 		{"doctor --only database --regions a,b --modules aws_vpc --json",
 			map[string]string{"DATABASE_URL": "y", "AWS_ENDPOINT_URL": "http://z"},
 			"database-url=y aws-endpoint=http://z only=database regions=[a,b] modules=[aws_vpc] json=true"},
@@ -122,7 +122,7 @@ func TestFlags(t *testing.T) {
 	root := engineCommand(&log)
 	root.InitDefaultHelpCmd()
 	without := []string{"help", "no-migrate", "read-only", "assume-role", "watch", "json", "only", "account", "regions",
-		"modules", "sample", "deadline", "preview", "exit-code", "preview-hash", "revision", "message", "on-error",
+		"modules", "hosts", "sample", "deadline", "preview", "exit-code", "preview-hash", "revision", "message", "on-error",
 		"replace", "name", "linux", "output", "yes", "show", "metrics", "reader", "no-reader", "from"}
 	for _, cmd := range append(root.Commands(), root) {
 		seen := map[string]bool{}

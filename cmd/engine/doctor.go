@@ -28,6 +28,7 @@ type doctorCmd struct {
 	Account     string
 	Regions     []string
 	Modules     []string
+	Hosts       []string
 	Sample      int
 	Deadline    time.Duration
 	JSON        bool
@@ -36,10 +37,10 @@ type doctorCmd struct {
 func doctorCommand(log **slog.Logger) *cobra.Command {
 	var c doctorCmd
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Examine an AWS account and a database before an engine works with them. Changes " +
-			"nothing.", Args: cobra.NoArgs,
-		Long: "Examine an AWS account and a database before an engine works with them, and print a report. Nothing " +
-			"is changed.\n" +
+		Use: "doctor", Short: "Examine an AWS account, a database and hosts before an engine works with them. " +
+			"Changes nothing.", Args: cobra.NoArgs,
+		Long: "Examine an AWS account, a database and the hosts that are in it before an engine works with them, and " +
+			"print a report. Nothing is changed, but that a host gets the runner if it is missing.\n" +
 			"It ends with 0 if an engine may be started, warnings or not, and with 1 if something must be " +
 			"mended first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,12 +57,14 @@ func doctorCommand(log **slog.Logger) *cobra.Command {
 	flags.IntVar(&c.Accounts, "accounts", 16,
 		"What serve is to be given: an engine's connections to the database depend on it.")
 	fromEnv(flags, "accounts", "IASQL_ACCOUNTS")
-	flags.Var(newOneOf(&c.Only, "all", "aws", "database"), "only", "Which side to examine.")
+	flags.Var(newOneOf(&c.Only, "all", "aws", "database", "hosts"), "only", "Which side to examine.")
 	flags.StringVar(&c.Account, "account", "",
 		"A `name` in the table aws_account, whose credentials are used; without it, those of this environment.")
 	flags.StringSliceVar(&c.Regions, "regions", nil, "Regions to read; all that are enabled if left out.")
 	flags.StringSliceVar(&c.Modules, "modules", nil,
 		"Modules to read, with those they depend on. They must be readable. All are read if left out, and need not be.")
+	flags.StringSliceVar(&c.Hosts, "hosts", nil,
+		"Hosts of the table host to examine. They must be well. All are examined if left out, and need not be.")
 	flags.IntVar(&c.Sample, "sample", 20, "Objects of each table and region that are read a second time; -1 for none.")
 	flags.DurationVar(&c.Deadline, "deadline", 5*time.Minute, "How long to work at most.")
 	flags.BoolVar(&c.JSON, "json", false, "Print the report as JSON.")
@@ -76,8 +79,9 @@ func (c *doctorCmd) run(ctx context.Context, log *slog.Logger, out, progress io.
 		Connections: engine.Connections(c.Accounts), Sample: c.Sample, Deadline: c.Deadline,
 		Progress: func(text string) { fmt.Fprintln(progress, "doctor: "+text) },
 	}
-	if c.Only == "database" && c.DatabaseURL == "" {
-		return errors.New("missing flag: --database-url (or $DATABASE_URL), which --only database examines")
+	if (c.Only == "database" || c.Only == "hosts" || len(c.Hosts) > 0) && c.DatabaseURL == "" {
+		return errors.New("missing flag: --database-url (or $DATABASE_URL): what --only database, --only hosts and " +
+			"--hosts examine is there")
 	}
 	credentials, err := c.credentials(ctx)
 	if err != nil {
@@ -88,11 +92,14 @@ func (c *doctorCmd) run(ctx context.Context, log *slog.Logger, out, progress io.
 	if options.Registry, err = allModules(clients, hosts.New(hosts.Options{})); err != nil {
 		return err
 	}
-	if c.Only != "database" {
+	if c.Only == "all" || c.Only == "aws" {
 		options.Clients = clients
 	}
-	if c.Only == "aws" {
+	if c.Only == "aws" || c.Only == "hosts" {
 		options.DatabaseURL = ""
+	}
+	if c.DatabaseURL != "" && (c.Only == "all" || c.Only == "hosts") {
+		options.Worlds = []doctor.World{c.examineHosts}
 	}
 	report, err := doctor.Run(ctx, options)
 	if err != nil {

@@ -6,5 +6,9 @@ INSERT INTO host_file (account, path, kind) VALUES ('example', '/etc/myapp/conf.
 INSERT INTO host_file (account, path, content, mode) VALUES ('example', '/etc/myapp/myapp.conf', E'workers = 4\n', '0640');
 INSERT INTO host_file (account, path, kind, target) VALUES ('example', '/etc/myapp/current', 'link', 'myapp.conf');
 SELECT path, kind, content, target, mode FROM host_file ORDER BY path;
+-- A marked part of a file whose rest is anybody's.
+INSERT INTO host_scope (account, kind, pattern) VALUES ('example', 'block', '/etc/hosts');
+INSERT INTO host_file_block (account, name, path, content) VALUES ('example', 'databases', '/etc/hosts', E'192.0.2.5 db-1\n');
+SELECT path, name, content FROM host_file_block;
 ROLLBACK;
 DELETE FROM host WHERE name = 'example';

@@ -29,7 +29,7 @@ const connectTimeout = 15 * time.Second
 // examineDatabase looks at the database's side.
 func (d *doctor) examineDatabase(ctx context.Context) {
 	if d.DatabaseURL == "" {
-		d.skip("no --database-url was given", "database.connection")
+		d.skip("no --database-url was given, or something else is examined alone", "database.connection")
 		return
 	}
 	d.Progress("looking at the database")

@@ -5,7 +5,7 @@
 // clocks are apart, which regions and modules can be read, which permissions lack,
 // what a full cycle costs, which objects do not fit the tables, and what is wrong
 // with the database. AWS and the database are examined each without the other,
-// too.
+// too. What is of another world gives its own checks (see [World]).
 //
 // What can be judged without asking anybody is in functions that take values and
 // return values: [misfitsOf], [judgeCron], [judgeConnections] and the like.

@@ -27,6 +27,8 @@ type Options struct {
 	Modules []string
 	// DatabaseURL is the engine's login to its database; "": it is not examined.
 	DatabaseURL string
+	// Worlds examine what is not of AWS.
+	Worlds []World
 	// Connections is how many connections an engine opens at most.
 	Connections int
 	// Sample is how many objects of a table and region are read a second time; 0
@@ -42,6 +44,10 @@ type Options struct {
 	// account is, which the report does not say in full.
 	Progress func(text string)
 }
+
+// World examines what there is of another world than AWS, as far as it comes until ctx ends, and returns its checks.
+// [Report] lists the groups that their ids may have. Nothing of it names addresses, logins or keys.
+type World func(ctx context.Context, progress func(text string)) []Check
 
 // doctor is an examination under way.
 type doctor struct {
@@ -74,6 +80,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	d.examineDatabase(limited)
 	defer d.database.close(ctx)
 	d.examineAWS(limited)
+	for _, examine := range d.Worlds {
+		for _, check := range examine(limited, d.Progress) {
+			d.report.add(check)
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the examination was stopped: %w", context.Cause(ctx))
 	}

@@ -166,7 +166,7 @@ func (r *Report) Check(id string) *Check {
 }
 
 // groups are the groups of checks, in the order of the report.
-var groups = []string{"database", "account", "regions", "module", "objects", "cycle"}
+var groups = []string{"database", "account", "regions", "module", "objects", "cycle", "host"}
 
 // group returns the group of a check.
 func (c Check) group() string {

@@ -28,7 +28,7 @@ const (
 var ScopeKinds = []string{KindFile, KindPackage, KindUser, KindGroup, KindUnit, KindFacts,
 	runner.KindInterface, runner.KindRoute, runner.KindFirewall, KindContainer, KindImage, KindVolume, KindContained,
 	runner.KindSysctl, runner.KindSudoer, runner.KindCron, runner.KindMount,
-	runner.KindRepository}
+	runner.KindRepository, runner.KindBlock}
 
 // Others look after what there is in a scope that is not pruned: only users delete it.
 const Others = "others on the host"

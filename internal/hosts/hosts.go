@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ type Settings struct {
 	UndoAfter  int    // seconds, of a change that touches the way in
 	Socket     string // of Docker or Podman; "": that which is there
 	LockedBy   string // "": by nobody
+	JumpHost   string // by whose connection it is reached; "": directly
+	Confirmed  string // who it is, as has been confirmed; "": nobody has
 	Scopes     []Scope
 }
 
@@ -227,7 +230,7 @@ func (h *Hosts) load(ctx context.Context, k *host, anew bool) error {
 // sameWay reports whether the way into the host is the same.
 func sameWay(a, b *Settings) bool {
 	return a.Address == b.Address && a.Port == b.Port && a.User == b.User && a.Become == b.Become &&
-		a.PrivateKey == b.PrivateKey && a.Root == b.Root
+		a.PrivateKey == b.PrivateKey && a.Root == b.Root && a.JumpHost == b.JumpHost
 }
 
 // settings returns what the tables say of a host, or, unless that is read anew, said a moment ago.
@@ -263,18 +266,11 @@ func (h *Hosts) Identify(ctx context.Context, scope modules.Scope, fresh bool) (
 		k.session = nil
 	}
 	k.lock.Unlock()
-	had := k.current()
-	s, err := h.connect(ctx, k)
-	if err == nil && fresh && s == had {
-		// It was asked when the connection was made. Is it still there?
-		limit, cancel := context.WithTimeout(ctx, helloWithin)
-		defer cancel()
-		err = s.do(limit, &runner.Request{Verb: runner.Hello}, func(runner.Answer) error { return nil })
-		if err != nil && ctx.Err() == nil {
-			k.drop()
-			s, err = h.connect(ctx, k)
-		}
+	ask := h.connect
+	if fresh {
+		ask = h.answering
 	}
+	s, err := ask(ctx, k)
 	if err != nil {
 		return modules.Identity{}, err
 	}
@@ -333,6 +329,23 @@ func (h *Hosts) connect(ctx context.Context, k *host) (session, error) {
 	return nil, k.failure
 }
 
+// answering returns the host's session as connect does, once the host has answered by it.
+func (h *Hosts) answering(ctx context.Context, k *host) (session, error) {
+	had := k.current()
+	s, err := h.connect(ctx, k)
+	if err != nil || s != had { // it was asked when the connection was made
+		return s, err
+	}
+	limit, cancel := context.WithTimeout(ctx, helloWithin)
+	defer cancel()
+	err = s.do(limit, &runner.Request{Verb: runner.Hello}, func(runner.Answer) error { return nil })
+	if err != nil && ctx.Err() == nil {
+		k.drop()
+		return h.connect(ctx, k)
+	}
+	return s, err
+}
+
 // dial makes the host's session, and closes ended.
 func (h *Hosts) dial(k *host, settings Settings, ended chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
@@ -362,7 +375,14 @@ func (h *Hosts) open(ctx context.Context, settings *Settings) (session, error) {
 	if settings.Root != "" {
 		return openLocal(settings, h.options.Roots)
 	}
-	return openSSH(ctx, settings, h.options.Runner)
+	dial := (&net.Dialer{}).DialContext
+	if settings.JumpHost != "" {
+		var err error
+		if dial, err = h.through(ctx, settings); err != nil {
+			return nil, err
+		}
+	}
+	return openSSH(ctx, settings, dial, h.options.Runner)
 }
 
 // reach returns the session of a host that has been identified before, once that is sure to be the same host.

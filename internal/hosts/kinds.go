@@ -28,6 +28,9 @@ type Kind[T any] struct {
 	Guard func(settings *Settings, want, have *T) error
 	// WayIn says how a change touches the way into the host, which arms it; nil, or what returns nil: not at all.
 	WayIn func(want, have *T) *WayIn
+	// File is the file that a change writes, which touches the way in as a change of the file itself does; nil: WayIn
+	// says all.
+	File func(*T) string
 }
 
 func (k *Kind[T]) scoped(thing *T) string {
@@ -265,6 +268,12 @@ func (w *Writer[T]) apply(ctx context.Context, m *modules.Mutation, action strin
 		var way *WayIn
 		if kind.WayIn != nil {
 			way = kind.WayIn(want, have)
+		}
+		if kind.File != nil {
+			file := kind.File(of)
+			if way = wayOf(file, w.Hosts.home(name)); way != nil {
+				way.Files = []string{file}
+			}
 		}
 		return w.Hosts.change(ctx, name, &settings, &runner.Request{Verb: runner.Apply, Change: change}, way)
 	})

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -77,8 +78,8 @@ type call struct {
 	bytes   int
 }
 
-// openSSH connects, logs in, puts the runner there if it is not, and starts it.
-func openSSH(ctx context.Context, settings *Settings,
+// openSSH connects by dial, logs in, puts the runner there if it is not, and starts it.
+func openSSH(ctx context.Context, settings *Settings, dial dialer,
 	runners func(arch string) ([]byte, error)) (_ session, err error) {
 	address := net.JoinHostPort(settings.Address, strconv.Itoa(settings.Port))
 	denied := func(format string, args ...any) error {
@@ -87,8 +88,12 @@ func openSSH(ctx context.Context, settings *Settings,
 				clean(fmt.Sprintf(format, args...)))}
 	}
 	unreachable := func(err error) error {
+		by := ""
+		if settings.JumpHost != "" {
+			by = ", by way of " + settings.JumpHost + ","
+		}
 		return &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
-			Message: fmt.Sprintf("host %s (%s) does not answer: %s", settings.Name, address, clean(err.Error()))}
+			Message: fmt.Sprintf("host %s (%s)%s does not answer: %s", settings.Name, address, by, clean(err.Error()))}
 	}
 	if settings.PrivateKey == "" {
 		return nil, denied("it has no private_key: UPDATE host SET private_key = '…'")
@@ -101,13 +106,12 @@ func openSSH(ctx context.Context, settings *Settings,
 	}
 	limit, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(limit, "tcp", address)
+	conn, err := dial(limit, "tcp", address)
 	if err != nil {
 		return nil, unreachable(err)
 	}
-	deadline := time.Now().Add(startWithin)
-	first, _ := limit.Deadline()
-	_ = conn.SetDeadline(first)
+	patience := newPatience(conn, dialWithin)
+	defer patience.end()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	fingerprint := ""
@@ -127,20 +131,24 @@ func openSSH(ctx context.Context, settings *Settings,
 			return nil, denied("it does not let the key in: put %s into the authorized_keys of %s",
 				strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), settings.User)
 		}
-		return nil, unreachable(err)
+		return nil, unreachable(patience.why(err))
 	}
-	_ = conn.SetDeadline(deadline)
+	if !patience.extend(startWithin) {
+		return nil, unreachable(patience.why(net.ErrClosed))
+	}
 	r := &remote{client: ssh.NewClient(transport, channels, requests), dead: make(chan struct{}),
 		calls: map[int64]*call{}}
 	who, lines, err := r.start(settings.Become, runners)
 	if err != nil {
 		_ = r.client.Close()
-		if ctx.Err() != nil || errors.Is(err, io.EOF) || isTimeout(err) {
-			return nil, unreachable(err)
+		if ctx.Err() != nil || errors.Is(err, io.EOF) || patience.over.Load() {
+			return nil, unreachable(patience.why(err))
 		}
-		return nil, denied("%v", err)
+		return nil, notStarted(denied("%v", err), settings)
 	}
-	_ = conn.SetDeadline(time.Time{})
+	if !patience.end() {
+		return nil, unreachable(patience.why(net.ErrClosed))
+	}
 	r.said = "host key " + fingerprint
 	if who.Machine != "" {
 		r.said += ", machine id " + clean(who.Machine)
@@ -150,14 +158,58 @@ func openSSH(ctx context.Context, settings *Settings,
 	return r, nil
 }
 
+// CodeBecome is the code of the error of a login that is let in, and may not become root without a password.
+const CodeBecome = "Become"
+
+// notStarted says of the error of a runner that did not start whether that was sudo.
+func notStarted(err error, settings *Settings) error {
+	if known := new(modules.Error); settings.Become && errors.As(err, &known) &&
+		strings.Contains(known.Message, "sudo") {
+		known.Code = CodeBecome
+	}
+	return err
+}
+
 // hostKeys are the kinds of host keys, the one by which a host is known first: of a server with several it has to be
 // always the same.
 var hostKeys = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
 	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
+// patience closes a connection when its time is over: one by way of a jump host takes no deadline.
+type patience struct {
+	timer  *time.Timer
+	within time.Duration
+	over   atomic.Bool
+}
+
+func newPatience(conn net.Conn, within time.Duration) *patience {
+	p := &patience{within: within}
+	p.timer = time.AfterFunc(within, func() {
+		p.over.Store(true)
+		_ = conn.Close()
+	})
+	return p
+}
+
+// extend has the time begin anew, and reports whether it was not over.
+func (p *patience) extend(within time.Duration) bool {
+	if !p.end() {
+		return false
+	}
+	p.within = within
+	p.timer.Reset(within)
+	return true
+}
+
+// end has the time never be over, and reports whether it was not.
+func (p *patience) end() bool { return p.timer.Stop() || !p.over.Load() }
+
+// why is the error of a connection, or that its time was over.
+func (p *patience) why(err error) error {
+	if p.over.Load() {
+		return fmt.Errorf("it has not let us in within %s", p.within)
+	}
+	return err
 }
 
 // folder is where runners are on a host, below the home of the login.
@@ -280,7 +332,7 @@ func (i *input) Close() error {
 	return i.session.Close()
 }
 
-// put puts the runner into its place.
+// put puts the runner into its place. Those of other engines stay for a day: they may be putting theirs there just now.
 func (r *remote) put(program []byte, sum string) error {
 	s, err := r.client.NewSession()
 	if err != nil {
@@ -293,7 +345,8 @@ func (r *remote) put(program []byte, sum string) error {
 	err = s.Run("exec sh -c " + quoted(`umask 077
 cd `+folder+` || exit 1
 cat > new.$$ && chmod 700 new.$$ && echo "`+sum+`  new.$$" | sha256sum -c --status && mv -f new.$$ `+sum+` || { rm -f new.$$; exit 1; }
-for file in *; do [ "$file" = `+sum+` ] || rm -f -- "$file"; done
+find . -type f ! -name `+sum+` -mtime +0 -exec rm -f {} +
+exit 0
 `))
 	if err != nil {
 		return fmt.Errorf("the runner cannot be put into %s: %w %s", folder, err, strings.TrimSpace(said.String()))

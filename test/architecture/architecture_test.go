@@ -27,7 +27,7 @@ var core = []string{"internal/archive", "internal/auditlog", "internal/cells", "
 var besides = map[string]string{
 	"internal/aws":    "all that is AWS's, but for its modules",
 	"internal/hosts":  "all that is the hosts', but for their modules",
-	"internal/doctor": "one report about an AWS account and the database",
+	"internal/doctor": "one report about an AWS account and the database, and what other worlds give to it",
 	"internal/devenv": "starts the AWS emulator, and PostgreSQL",
 	"internal/test":   "what tests use",
 }

@@ -19,6 +19,14 @@ import (
 // run inside it, without a network.
 func debian(t *testing.T) *world {
 	t.Helper()
+	w := debianRoot(t)
+	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('here', '` + w.root + `')`)
+	return w
+}
+
+// debianRoot starts an engine, and makes a small Debian, which is no host yet.
+func debianRoot(t *testing.T) *world {
+	t.Helper()
 	from := "../../.cache/debian-root"
 	if _, err := os.Stat(from + "/etc/debian_version"); err != nil {
 		harness.Lacking(t, "a Debian in .cache/debian-root")
@@ -32,7 +40,6 @@ func debian(t *testing.T) *world {
 	}
 	w.do(os.WriteFile(filepath.Join(w.root, "etc/apt/sources.list"), []byte("deb [trusted=yes] file:/srv/repo ./\n"), 0o644))
 	w.mkdir("srv/repo")
-	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('here', '` + w.root + `')`)
 	return w
 }
 
@@ -54,8 +61,11 @@ func (w *world) tried(program string, arguments ...string) (string, error) {
 	return string(out), err
 }
 
-// deb is a package that a test makes.
-type deb struct{ name, version, control, postinst string }
+// deb is a package that a test makes, with maintainer scripts by their names.
+type deb struct {
+	name, version, control string
+	scripts                map[string]string
+}
 
 // publish makes packages, and the repository that has these alone.
 func (w *world) publish(debs ...deb) {
@@ -74,8 +84,8 @@ func (w *world) publish(debs ...deb) {
 			w.do(os.WriteFile(filepath.Join(at, "etc", d.name+".conf"), []byte("x\n"), 0o644))
 			w.do(os.WriteFile(filepath.Join(at, "DEBIAN/conffiles"), []byte("/etc/"+d.name+".conf\n"), 0o644))
 		}
-		if d.postinst != "" {
-			w.do(os.WriteFile(filepath.Join(at, "DEBIAN/postinst"), []byte("#!/bin/sh\n"+d.postinst+"\n"), 0o755))
+		for script, text := range d.scripts {
+			w.do(os.WriteFile(filepath.Join(at, "DEBIAN", script), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 		}
 		file := fmt.Sprintf("%s_%s_all.deb", d.name, d.version)
 		if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", at, filepath.Join(repo, file)).CombinedOutput(); err != nil {
@@ -93,7 +103,7 @@ func (w *world) publish(debs ...deb) {
 func TestPackages(t *testing.T) {
 	t.Parallel()
 	w := debian(t)
-	w.publish(deb{"one", "1.0", "", ""}, deb{"two", "1.0", "Depends: one\n", ""}, deb{"three", "1.0", "", ""}, deb{"other", "1.0", "", ""})
+	w.publish(deb{"one", "1.0", "", nil}, deb{"two", "1.0", "Depends: one\n", nil}, deb{"three", "1.0", "", nil}, deb{"other", "1.0", "", nil})
 	w.PSQL(`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'package', 'one'), ('here', 'package', 't*')`)
 	w.inside("/usr/bin/apt-get", "update")
 	w.sync()
@@ -126,7 +136,7 @@ func TestPackages(t *testing.T) {
 	w.inside("/usr/bin/apt-get", "install", "-y", "three")
 	quiet("one|1.0|1.0|automatic three|1.0|1.0 two|1.0|1.0")
 	// A newer version: seen, chosen, and one that is not there.
-	w.publish(deb{"one", "1.0", "", ""}, deb{"one", "2.0", "", ""}, deb{"two", "1.0", "Depends: one\n", ""}, deb{"three", "1.0", "", ""})
+	w.publish(deb{"one", "1.0", "", nil}, deb{"one", "2.0", "", nil}, deb{"two", "1.0", "Depends: one\n", nil}, deb{"three", "1.0", "", nil})
 	w.inside("/usr/bin/apt-get", "update")
 	w.distrust()
 	quiet("one|1.0|2.0|automatic three|1.0|1.0 two|1.0|1.0")
@@ -178,7 +188,7 @@ func TestPackages(t *testing.T) {
 func TestPackagesInterrupted(t *testing.T) {
 	t.Parallel()
 	w := debian(t)
-	w.publish(deb{"slow", "1.0", "", "echo run >> /runs; [ ! -e /fail ]"}, deb{"rival", "1.0", "Conflicts: slow\n", ""})
+	w.publish(deb{"slow", "1.0", "", map[string]string{"postinst": "echo run >> /runs; [ ! -e /fail ]"}}, deb{"rival", "1.0", "Conflicts: slow\n", nil})
 	w.PSQL(`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'package', 'slow'), ('here', 'package', 'rival')`)
 	w.inside("/usr/bin/apt-get", "update")
 	w.write("fail", "")

@@ -122,7 +122,7 @@ func TestPeacesExampleGraph(t *testing.T) {
 	t.Parallel()
 	w, b := managed(t)
 	b.must(`mkdir -p /srv/repo; echo 'deb [trusted=yes] file:/srv/repo ./' > /etc/apt/sources.list`)
-	w.publish(deb{"web-app", "1.0", "", ""}, deb{"web-app", "2.0", "", ""})
+	w.publish(deb{"web-app", "1.0", "", nil}, deb{"web-app", "2.0", "", nil})
 	b.must(`apt-get update`)
 	w.PSQL(`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'package', 'web-app')`)
 	w.sync()

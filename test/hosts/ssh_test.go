@@ -19,6 +19,9 @@ import (
 // shortly is within what time something happens that is to happen soon.
 const shortly = 20 * time.Second
 
+// longest is within what time something happens that waits for connections to time out, or for apt-get.
+const longest = 5 * time.Minute
+
 // server is a real SSH server.
 type server struct {
 	t           *testing.T
@@ -141,9 +144,11 @@ func (w *world) confirm() {
 }
 
 // becomes has the host looked at until something is so.
-func (w *world) becomes(want, query string) {
+func (w *world) becomes(want, query string) { w.Helper(); w.becomesWithin(3*shortly, want, query) }
+
+func (w *world) becomesWithin(within time.Duration, want, query string) {
 	w.Helper()
-	w.Eventually(3*shortly, query+" is "+want, func() bool {
+	w.Eventually(within, query+" is "+want, func() bool {
 		_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
 		got, err := w.TryPSQL(w.UserURL, query)
 		return err == nil && got == want

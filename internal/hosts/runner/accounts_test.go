@@ -62,7 +62,11 @@ func TestUnfinished(t *testing.T) {
 	write(t, root, "var/lib/dpkg/status", "Package: a\nStatus: hold ok installed\nArchitecture: amd64\nVersion: 1\n\n"+
 		"Package: b\nStatus: install ok half-configured\nArchitecture: i386\nVersion: 2\nDescription: x\n Package: no\n\n"+
 		"Package: c\nStatus: deinstall ok config-files\nArchitecture: all\nVersion: 3\n\n"+
-		"Package: d\nStatus: install ok installed\nArchitecture: all\nVersion: 4\n")
+		"Package: d\nStatus: install ok installed\nArchitecture: all\nVersion: 4\n\n"+
+		"Package: e\nStatus: install reinstreq half-configured\nArchitecture: all\nVersion: 1\n\n"+
+		"Package: f\nStatus: deinstall ok half-installed\nArchitecture: all\nVersion: 1\n\n"+
+		"Package: g\nStatus: purge ok config-files\nArchitecture: all\nVersion: 1\n\n"+
+		"Package: h\nStatus: purge ok not-installed\nArchitecture: all\n")
 	write(t, root, "var/lib/dpkg/updates/0001", "Package: d\nStatus: install ok unpacked\nArchitecture: all\nVersion: 5\n")
 	write(t, root, "var/lib/apt/extended_states", "Package: a\nArchitecture: amd64\nAuto-Installed: 1\n")
 	tree, err := openTree(root)
@@ -71,10 +75,13 @@ func TestUnfinished(t *testing.T) {
 	}
 	defer tree.close()
 	all, err := tree.packages()
-	if err != nil || len(all) != 3 || !*all["a"].Held || !*all["a"].Automatic || all["b:i386"] == nil || all["d"].Version != "5" {
+	if err != nil || len(all) != 6 || !*all["a"].Held || !*all["a"].Automatic || all["b:i386"] == nil || all["d"].Version != "5" {
 		t.Errorf("%v, %v", all, err)
 	}
-	if got := strings.Join(all.unfinished(), " "); got != "b:i386 d" {
+	if got := strings.Join(all.unfinished(false), " "); got != "b:i386 d g" {
 		t.Errorf("it is at %s", got)
+	}
+	if got := strings.Join(all.unfinished(true), " "); got != "e f" {
+		t.Errorf("torn are %s", got)
 	}
 }

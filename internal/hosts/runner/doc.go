@@ -27,6 +27,7 @@ const (
 	Apply  = "apply"  // make, change or delete one file or thing
 	Assert = "assert" // whether it is as it is wanted
 	Hello  = "hello"  // who the host is
+	Look   = "look"   // what the machine has: by which rights the runner works there, and which of the paths there are
 	// Confirm says that a change which was armed is a good one, unless it is undone by now, and asks for what became of
 	// it.
 	Confirm = "confirm"
@@ -101,9 +102,11 @@ type Answer struct {
 	Unread []Unread          `json:"unread,omitempty"`
 	Same   bool              `json:"same,omitempty"`
 	Host   *Host             `json:"host,omitempty"`
-	Trial  *Outcome          `json:"trial,omitempty"`
-	More   bool              `json:"more,omitempty"`
-	Error  *Failure          `json:"error,omitempty"`
+	// Machine answers [Look].
+	Machine *Machine `json:"machine,omitempty"`
+	Trial   *Outcome `json:"trial,omitempty"`
+	More    bool     `json:"more,omitempty"`
+	Error   *Failure `json:"error,omitempty"`
 }
 
 // Unread is what could not be read of a kind: one thing, or, without a name, the kind.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +33,11 @@ type Package struct {
 	// ever told of a package.
 	Purge     bool     `json:"purge,omitempty"`
 	MayRemove []string `json:"may_remove,omitempty"`
+
+	// state is what dpkg calls it, such as half-installed; torn says that its files may be those of two versions, so
+	// that it can only be installed again (reinst-required). Both are told to nobody.
+	state string
+	torn  bool
 }
 
 func init() {
@@ -127,21 +131,19 @@ func (t *tree) packages() (installed, error) {
 				native = f["Architecture"]
 			}
 			want, rest, _ := strings.Cut(f["Status"], " ")
-			_, status, _ := strings.Cut(rest, " ")
+			flag, status, _ := strings.Cut(rest, " ")
 			p := &Package{Name: f["Package"], Architecture: f["Architecture"], Version: f["Version"],
 				Essential: f["Essential"] == "yes" || f["Protected"] == "yes" || f["Important"] == "yes"}
 			if p.Architecture != native && p.Architecture != "all" && native != "" {
 				p.Name += ":" + p.Architecture
 			}
-			held, done := want == "hold", false
-			switch status {
-			case "installed", "triggers-pending", "triggers-awaited":
-				done = true
-			case "half-installed", "unpacked", "half-configured":
-			default: // what has left nothing but its configuration is not there
+			left := status == stateConfigFiles && want != "purge" // nothing but its configuration, as was asked for
+			if left || status == "not-installed" || status == "" {
 				delete(all, p.Name)
 				return
 			}
+			held, done := want == "hold", status == "installed"
+			p.state, p.torn = status, flag == "reinstreq" || status == "half-installed"
 			p.Held, p.Configured, p.Automatic = &held, &done, new(bool)
 			all[p.Name] = p
 		}, "Package", "Status", "Architecture", "Version", "Essential", "Protected", "Important")
@@ -178,47 +180,8 @@ func (t *tree) packages() (installed, error) {
 	return all, nil
 }
 
-// updates reads what dpkg has not merged into its file of packages yet.
-func (t *tree) updates() (texts []string, err error) {
-	const folder = "/var/lib/dpkg/updates"
-	dir, last, err := t.parent(folder)
-	if err != nil {
-		return nil, nil
-	}
-	defer unix.Close(dir)
-	fd, err := openat(dir, last, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return nil, nil
-	}
-	defer unix.Close(fd)
-	names, err := children(fd, folder)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		if strings.Trim(name, "0123456789") != "" || len(texts) > 1000 {
-			continue
-		}
-		text, err := t.text(path.Join(folder, name), 1<<20)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, nil
-}
-
-// unfinished are those with which dpkg has begun something.
-func (all installed) unfinished() []string {
-	var names []string
-	for name, p := range all {
-		if !*p.Configured {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
+// stateConfigFiles is the state of a package that has left nothing but its configuration.
+const stateConfigFiles = "config-files"
 
 // busy returns the process that holds dpkg's lock, 0 if none does.
 func (t *tree) busy() int {
@@ -247,9 +210,16 @@ func readPackages(t *tree, of *selection, tell func(Package), unread func(string
 	if err != nil {
 		return err
 	}
+	begun, err := t.begun()
+	if err != nil {
+		return err
+	}
 	busy := t.busy()
 	var names []string
 	for name, p := range all {
+		if was := begun[name]; was != nil {
+			was.dress(p)
+		}
 		switch {
 		case !of.has(name, name):
 		case !packageName.MatchString(name):
@@ -495,58 +465,90 @@ func changePackage(t *tree, have, want *Package) error {
 	if err := t.await(); err != nil {
 		return err
 	}
-	all, err := t.packages()
+	all, err := t.resume()
 	if err != nil {
 		return err
 	}
-	if names := all.unfinished(); len(names) > 0 {
-		// What was interrupted goes on first.
-		p := t.run(workWithin, "/usr/bin/dpkg", "--force-confdef", "--force-confold", "--configure", "-a")
-		if p.err != nil {
-			return &Failure{Unspecified, fmt.Sprintf("dpkg has not ended what it began with %s, and cannot: %s",
-				strings.Join(names[:min(len(names), 10)], ", "), p.gist())}
-		}
-		if all, err = t.packages(); err != nil {
-			return err
-		}
-	}
 	if want == nil {
-		if why := needed(have.Name, all); why != "" {
-			return &Failure{Refused, fmt.Sprintf("package %s is never removed: %s", have.Name, why)}
-		}
-		verb := "remove"
-		if have.Purge {
-			verb = "purge"
-		}
-		return t.apt(verb, have, all, "--allow-change-held-packages")
+		return t.removePackage(have, all)
 	}
 	there := all[want.Name]
-	if there == nil || want.Version != "" && want.Version != there.Version {
-		var options []string
-		if want.Version != "" {
-			options = append(options, "--allow-downgrades")
-		}
-		if there != nil && *there.Held {
-			options = append(options, "--allow-change-held-packages")
-		}
-		if there != nil && want.Held == nil {
-			want.Held = there.Held // which an installation forgets
-		}
-		if there != nil && want.Automatic == nil {
-			want.Automatic = there.Automatic
-		}
-		if err := t.apt("install", want, all, options...); err != nil {
+	if there == nil || !*there.Configured || want.Version != "" && want.Version != there.Version {
+		if there, err = t.installPackage(there, want, all); err != nil {
 			return err
-		}
-		if all, err = t.packages(); err != nil {
-			return err
-		}
-		if there = all[want.Name]; there == nil {
-			return &Failure{Invalid, fmt.Sprintf("apt-get has installed %s, and there is no package of that name: "+
-				"it may be another's that provides it", want.Name)}
 		}
 	}
 	return t.mark(there, want)
+}
+
+func (t *tree) removePackage(have *Package, all installed) error {
+	if why := needed(have.Name, all); why != "" {
+		return &Failure{Refused, fmt.Sprintf("package %s is never removed: %s", have.Name, why)}
+	}
+	verb, options := "remove", []string{"--allow-change-held-packages"}
+	if there := all[have.Name]; there != nil && there.torn {
+		options = append(options, "-o", "Dpkg::Options::=--force-remove-reinstreq")
+	} else if there != nil && there.state == stateConfigFiles {
+		verb = "purge" // that was begun
+	}
+	if have.Purge {
+		verb = "purge"
+	}
+	return t.apt(verb, have, all, options...)
+}
+
+// installPackage installs a package, or another version of it, or ends what was begun with it, and returns what is
+// there then. there is what is there now, nil if that is nothing.
+func (t *tree) installPackage(there, want *Package, all installed) (*Package, error) {
+	var options []string
+	if there == nil || there.state == stateConfigFiles {
+		if want.Version != "" {
+			options = append(options, "--allow-downgrades")
+		}
+		if err := t.apt("install", want, all, options...); err != nil {
+			return nil, err
+		}
+		return t.installedPackage(want.Name)
+	}
+	asked := *want
+	if asked.Version == "" {
+		asked.Version = there.Version
+	} else {
+		options = append(options, "--allow-downgrades")
+	}
+	if *there.Held {
+		options = append(options, "--allow-change-held-packages")
+	}
+	if there.torn && asked.Version == there.Version {
+		options = append(options, "--reinstall")
+	}
+	// apt forgets the marks of what it installs as it begins.
+	if err := t.begin(there); err != nil {
+		return nil, err
+	}
+	failed := t.apt("install", &asked, all, options...)
+	if err := t.endBegun(); failed != nil || err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	return t.installedPackage(want.Name)
+}
+
+// installedPackage returns a package that apt-get has installed.
+func (t *tree) installedPackage(name string) (*Package, error) {
+	all, err := t.packages()
+	if err != nil {
+		return nil, err
+	}
+	there := all[name]
+	switch {
+	case there == nil:
+		return nil, &Failure{Invalid, fmt.Sprintf("apt-get has installed %s, and there is no package of that name: it "+
+			"may be another's that provides it", name)}
+	case !*there.Configured:
+		return nil, &Failure{Unspecified, fmt.Sprintf("apt-get has ended without an error, and package %s is %s still",
+			name, there.state)}
+	}
+	return there, nil
 }
 
 // mark sets whether a package is held, and whether it goes when nothing needs it.

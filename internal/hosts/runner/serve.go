@@ -128,6 +128,9 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 	case Hello:
 		last.Host = t.host()
 		return nil
+	case Look:
+		last.Machine = look(r.Paths)
+		return nil
 	case List:
 		if err := t.list(r.Patterns, tell); err != nil {
 			return err

@@ -22,12 +22,13 @@ import (
 // Module returns the module host.
 func Module() *modules.Module {
 	return &modules.Module{
-		Name:       "host",
-		Version:    3,
-		Doc:        "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
-		Settings:   []*modules.Table{describeHost(), describeScope()},
-		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions},
-		Drop:       drop,
+		Name:     "host",
+		Version:  4,
+		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
+		Settings: []*modules.Table{describeHost(), describeScope()},
+		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
+			4: scopeChecksAnew() + functions},
+		Drop: drop,
 	}
 }
 
@@ -85,6 +86,12 @@ func describeHost() *modules.Table {
 				Check: "container_socket ~ '^/[^[:cntrl:]]+$' AND octet_length(container_socket) <= 100",
 				Doc: "The socket of Docker or Podman on it, such as /run/user/1000/podman/podman.sock. NULL: " +
 					"/var/run/docker.sock or /run/podman/podman.sock, whichever is there."},
+			{Name: "jump_host", Type: modules.TypeText, Since: 4,
+				References: &modules.Reference{Table: "host", Key: "name", ByKey: true},
+				Check:      "jump_host IS NULL OR address IS NOT NULL AND jump_host <> name",
+				Doc: "The host by way of which the engine reaches it, over the connection that it has to that: the " +
+					"address is looked up, and connected to, from there. That host has to be confirmed. NULL: the " +
+					"engine reaches it directly."},
 		},
 		Checks: []string{"num_nonnulls(address, host_root) = 1"},
 	}
@@ -92,7 +99,7 @@ func describeHost() *modules.Table {
 
 // scopeChecks are the checks of host_scope as a whole, which say what a pattern is for each kind.
 var scopeChecks = []string{
-	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind = 'file' OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
+	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind IN ('file', 'block') OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
 	"kind = 'file' OR validate IS NULL",
 }
 
@@ -118,10 +125,10 @@ func describeScope() *modules.Table {
 				Enum: hosts.ScopeKinds, Doc: "What the pattern names: " + strings.Join(hosts.ScopeKinds, ", ") + "."},
 			{Name: "pattern", Type: modules.TypeText, Required: true, Identity: true,
 				Check: `pattern <> '' AND pattern !~ '[[:cntrl:]]' AND octet_length(pattern) <= 4096`,
-				Doc: "Of files an absolute path. In it * stands for any characters of a name, ? for one, ** for any " +
-					"directories, and at the end for all that is below: /etc/myapp/** . Symbolic links are not " +
-					"followed. Mount points are named likewise. Of other kinds a name, in which * stands for any " +
-					"characters and ? for one: nginx* ."},
+				Doc: "Of files and blocks an absolute path. In it * stands for any characters of a name, ? for one, " +
+					"** for any directories, and at the end for all that is below: /etc/myapp/** . Symbolic links " +
+					"are not followed. Mount points are named likewise. Of other kinds a name, in which * stands " +
+					"for any characters and ? for one: nginx* ."},
 			{Name: "prune", Type: modules.TypeBool, Required: true, Default: "false",
 				Doc: "Whether the mode ENFORCE deletes what is there and has no record. Otherwise it imports that."},
 			{Name: "validate", Type: modules.TypeText, Check: `validate ~ '^\S.*\s\S*%s'`,
@@ -146,6 +153,8 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 		err := db.QueryRow(ctx, `
 			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''),
 				coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after, coalesce(h.container_socket, ''),
+				coalesce(h.jump_host, ''),
+				coalesce((SELECT w.identity FROM iasql_internal.world AS w WHERE w.account = h.name), ''),
 				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune',
 					p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
 				 FROM public.host_scope AS p WHERE p.account = h.name)
@@ -153,7 +162,7 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
 			WHERE h.name = $1`, name,
 		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter,
-			&s.Socket, &s.Scopes)
+			&s.Socket, &s.JumpHost, &s.Confirmed, &s.Scopes)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
 				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}

@@ -1,5 +1,5 @@
 // Package hostfiles is the module host_files: the files, directories and symbolic links of hosts, as far as a scope of
-// theirs names them (table host_file).
+// theirs names them (table host_file), and marked parts of files (table host_file_block).
 package hostfiles
 
 import (
@@ -17,11 +17,11 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_files",
-		Version:      2,
-		Doc:          "Files, directories and symbolic links of hosts.",
+		Version:      3,
+		Doc:          "Files, directories and symbolic links of hosts, and marked parts of files.",
 		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{&files{h}},
-		Migrations:   map[int]string{1: functions, 2: functions},
+		Resources:    []modules.Resource{&files{h}, blocks(h)},
+		Migrations:   map[int]string{1: functions, 2: functions, 3: functions},
 		Drop:         drop,
 	}
 }

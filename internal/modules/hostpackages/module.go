@@ -60,7 +60,7 @@ var table = &modules.Table{
 		{Name: columnVersion, Type: modules.TypeText, OptionalComputed: true,
 			Check: "version ~ '" + runner.PackageVersion + "'",
 			Doc: "Its version. NULL: what apt chooses. To bring it up to date: UPDATE host_package SET version = " +
-				"latest. An older one is installed too."},
+				"latest. An older one is installed too. While the engine changes it, it is the old one."},
 		{Name: columnLatest, Type: modules.TypeText, Computed: true,
 			Doc: "The version that apt would choose now, by the repositories' lists and the host's preferences; NULL " +
 				"if it knows of none."},
@@ -73,8 +73,8 @@ var table = &modules.Table{
 			Doc: "Whether it was installed because another needs it, so that apt-get autoremove may remove it. The " +
 				"engine itself removes nothing for that."},
 		{Name: columnConfigured, Type: modules.TypeBool, Required: true, Default: "(NOT false)",
-			Doc: "Whether dpkg has ended what it began with it. false after an interruption: set it to true to have " +
-				"dpkg go on."},
+			Doc: "Whether dpkg has ended what it began with it, triggers and a purge included. false after an " +
+				"interruption: set it to true to have dpkg go on. What the engine itself began goes on unasked."},
 		{Name: columnEssential, Type: modules.TypeBool, Computed: true,
 			Doc: "Whether the host cannot be without it. Such a package is never removed, nor are the kernel, " +
 				"systemd, sudo and openssh-server."},

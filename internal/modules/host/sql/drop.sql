@@ -6,3 +6,4 @@ DROP TABLE IF EXISTS iasql_internal.host_kind;
 DROP FUNCTION IF EXISTS iasql_internal.host_scoped(text, text, text);
 DROP FUNCTION IF EXISTS iasql_internal.host_pattern(text);
 DROP FUNCTION IF EXISTS iasql_internal.host_let_go();
+DROP FUNCTION IF EXISTS iasql_internal.host_jumps_end();

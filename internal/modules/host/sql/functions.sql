@@ -151,3 +151,32 @@ COMMENT ON FUNCTION iasql_internal.host_let_go() IS
 CREATE OR REPLACE TRIGGER host_let_go
     BEFORE DELETE ON public.host
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_let_go();
+
+-- A host that is behind itself could never be reached.
+CREATE OR REPLACE FUNCTION iasql_internal.host_jumps_end() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+DECLARE
+    way text[] := ARRAY[NEW.name];
+    at  text := NEW.jump_host;
+BEGIN
+    WHILE at IS NOT NULL LOOP
+        way := way || at;
+        IF at = NEW.name OR cardinality(way) > 9 THEN
+            RAISE EXCEPTION 'host %: its jump hosts (%) lead in a circle, or are more than 8', NEW.name, array_to_string(way, ' by way of ')
+                USING ERRCODE = '23514', SCHEMA = 'public', TABLE = 'host', COLUMN = 'jump_host',
+                      HINT = 'Set jump_host to NULL of the host that the engine reaches directly.';
+        END IF;
+        SELECT h.jump_host INTO at FROM public.host AS h WHERE h.name = at;
+    END LOOP;
+    RETURN NULL;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_jumps_end() IS
+    'Trigger: the jump hosts of a host lead to one that is reached directly.';
+
+CREATE OR REPLACE TRIGGER host_jumps_end
+    AFTER INSERT OR UPDATE OF name, jump_host ON public.host
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_jumps_end();
