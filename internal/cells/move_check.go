@@ -30,9 +30,9 @@ SELECT jsonb_build_object(
 		FROM iasql_internal.managed_table m JOIN pg_class c ON c.relname = m.name AND c.relnamespace = 'public'::regnamespace
 		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped GROUP BY c.relname) c),
 	'rules', (SELECT coalesce(jsonb_agg(r.rule ORDER BY r.rule), '[]') FROM (
-		SELECT 'iasql_mode ' || jsonb_strip_nulls(to_jsonb(t) - '{id,since}'::text[]) AS rule FROM public.iasql_mode t WHERE t.record_id IS NULL
-		UNION ALL SELECT 'iasql_ignore ' || jsonb_strip_nulls(to_jsonb(t) - 'id') FROM public.iasql_ignore t
-		UNION ALL SELECT 'iasql_protection ' || jsonb_strip_nulls(to_jsonb(t) - '{by,at}'::text[]) FROM public.iasql_protection t WHERE t.record_id IS NULL) r),
+		SELECT concat('iasql_mode ', jsonb_strip_nulls(to_jsonb(t) - '{id,since}'::text[])) AS rule FROM public.iasql_mode t WHERE t.record_id IS NULL
+		UNION ALL SELECT concat('iasql_ignore ', jsonb_strip_nulls(to_jsonb(t) - 'id')) FROM public.iasql_ignore t
+		UNION ALL SELECT concat('iasql_protection ', jsonb_strip_nulls(to_jsonb(t) - '{by,at}'::text[])) FROM public.iasql_protection t WHERE t.record_id IS NULL) r),
 	'settings', (SELECT jsonb_object_agg(s.name, s.value) FROM public.iasql_settings s WHERE s.name IN ('conflict_policy', 'drift',
 		'consistency_window', 'max_deletes', 'max_delete_ratio', 'delete_ratio_floor')),
 	'restored', (SELECT i.restored_why FROM iasql_internal.server_seen i WHERE i.restored_at IS NOT NULL))`
