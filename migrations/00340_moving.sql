@@ -11,5 +11,11 @@ COMMENT ON COLUMN iasql_internal.moving.move IS 'Which move it is: the id in the
 COMMENT ON COLUMN iasql_internal.moving.cell IS 'The other cell.';
 COMMENT ON COLUMN iasql_internal.moving.side IS 'leaving: it is still this database''s, and an undo gives it back. left: it is the other cell''s, and its rows here are about to go. arriving: it is the other cell''s until that says left.';
 
+-- What an engine has seen of an account that has left is not missing: R30.
+ALTER TABLE iasql_internal.server_seen ADD COLUMN left_audit bigint NOT NULL DEFAULT 0, ADD COLUMN left_operation bigint NOT NULL DEFAULT 0;
+COMMENT ON COLUMN iasql_internal.server_seen.left_audit IS 'Newest row of the audit log when an account last left for another cell: rows up to it may have gone with it.';
+COMMENT ON COLUMN iasql_internal.server_seen.left_operation IS 'Newest operation then.';
+
 -- +goose Down
+ALTER TABLE iasql_internal.server_seen DROP COLUMN left_audit, DROP COLUMN left_operation;
 DROP TABLE iasql_internal.moving CASCADE;

@@ -262,6 +262,12 @@ func (e *end) remove(ctx context.Context, move string, of side) error {
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
+		// That these rows are not there any more shows no engine that the database has gone back in time (R30).
+		if _, err := tx.Exec(ctx, `UPDATE iasql_internal.server_seen s SET
+			left_audit = greatest(s.left_audit, (SELECT max(l.id) FROM public.iasql_audit_log l)),
+			left_operation = greatest(s.left_operation, (SELECT max(o.id) FROM public.iasql_operations o))`); err != nil {
+			return err
+		}
 		tables, err := e.gather(ctx, tx, true)
 		if err != nil {
 			return err
