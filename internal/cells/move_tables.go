@@ -1,5 +1,7 @@
 package cells
 
+import "maps"
+
 // movedTable says which rows of a table of the platform belong to an account, and what is different of them where the
 // account arrives. In expressions t is the row, {account} and {as} are the account's names in the two cells, and {by} is by
 // how much numbers are raised; pg_temp.moved_record, moved_batch and moved_table are what [end.gather] makes.
@@ -124,4 +126,14 @@ var notMoved = map[string]string{
 	"iasql_internal.search_entry":          "made anew of the records",
 	"iasql_internal.search_pending":        "made anew of the records",
 	"iasql_internal.moving":                "says that the account moves",
+	"public.aws_organization_rule":         "a move waits until no rule names the account",
+}
+
+// MovedTables returns the tables of the platform and of modules, besides the managed ones, whose rows of an account move with
+// it, and the others that name accounts or records, with the reason why these stay.
+func MovedTables() (moved []string, stay map[string]string) {
+	for _, t := range movedTables {
+		moved = append(moved, t.name)
+	}
+	return moved, maps.Clone(notMoved)
 }

@@ -153,7 +153,7 @@ func (l *Lease) refuseMoving(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return moving
-	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err): // a move is about to begin: take does not take it then
+	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err): // a move is about to begin: its trigger refuses the lease then
 		return nil
 	}
 	return err
@@ -290,8 +290,7 @@ func (l *Lease) take(ctx context.Context, options CycleOptions) (bool, error) {
 		` AS stalled, clock_timestamp() - l.beat AS silent FROM iasql_internal.lease l WHERE l.account = $1
 		), taken AS (
 			INSERT INTO iasql_internal.lease AS l (account, fence, engine, elapsed, pid, role, beat, beat_fence)
-			SELECT $1, 1, $2, $4::double precision, pg_backend_pid(), to_regrole(quote_ident(session_user)), clock_timestamp(), 1
-			WHERE NOT EXISTS (SELECT FROM iasql_internal.moving m WHERE m.account = $1)
+			VALUES ($1, 1, $2, $4, pg_backend_pid(), to_regrole(quote_ident(session_user)), clock_timestamp(), 1)
 			ON CONFLICT (account) DO UPDATE SET fence = l.fence + 1, engine = excluded.engine, pid = excluded.pid, role = excluded.role, since = now(),
 				beat = excluded.beat, beat_fence = l.fence + 1,
 				elapsed = greatest(l.elapsed, excluded.elapsed, (SELECT max(o.elapsed) FROM public.iasql_operations o WHERE o.account = l.account))

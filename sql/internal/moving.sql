@@ -62,6 +62,22 @@ BEGIN
 END
 $$;
 
+-- Here, and not in the engine, as one of an earlier version may be connected.
+CREATE OR REPLACE FUNCTION iasql_internal.refuse_lease() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM iasql_internal.moving m WHERE m.account = NEW.account) THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.refuse_lease() IS 'Row trigger: nobody gets the lease of an account that moves to another cell or from one.';
+CREATE OR REPLACE TRIGGER iasql_moving_insert BEFORE INSERT ON iasql_internal.lease
+    FOR EACH ROW WHEN (NEW.pid IS NOT NULL) EXECUTE FUNCTION iasql_internal.refuse_lease();
+CREATE OR REPLACE TRIGGER iasql_moving_update BEFORE UPDATE ON iasql_internal.lease
+    FOR EACH ROW WHEN (NEW.pid IS NOT NULL AND NEW.fence <> OLD.fence) EXECUTE FUNCTION iasql_internal.refuse_lease();
+
 -- Two databases number alike, so that an account's records get other numbers where it arrives: every number is raised by the same
 -- amount. What follows raises those that stand in documents and keys.
 CREATE OR REPLACE FUNCTION iasql_internal.numbered("table" text) RETURNS text[]

@@ -55,6 +55,19 @@ func startMoving(t *testing.T, modules ...string) *moving {
 	return m
 }
 
+// know puts a role's password into the password file of the commands.
+func (m *moving) know(role string) {
+	m.Helper()
+	file, err := os.OpenFile(m.passfile, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		m.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := fmt.Fprintf(file, "*:*:*:%s:secret\n", role); err != nil {
+		m.Fatal(err)
+	}
+}
+
 // has returns the cells that serve the account: that have it, and do not hold it for a move.
 func (m *moving) has() (names []string) {
 	m.Helper()
@@ -106,7 +119,7 @@ func (m *moving) queues() []string {
 // vpcs returns the names of the account's VPCs in the cloud.
 func (m *moving) vpcs() []string {
 	m.Helper()
-	out := m.shop.CLI(m.T, "ec2", "describe-vpcs", "--query", "Vpcs[?IsDefault==`false`].Tags[?Key=='Name'].Value | []", "--output", "json")
+	out := m.shop.CLI(m.T, "ec2", "describe-vpcs", "--query", "Vpcs[].Tags[?Key=='Name'].Value[] | []", "--output", "json")
 	var names []string
 	if err := json.Unmarshal([]byte(out), &names); err != nil {
 		m.Fatalf("%v: %s", err, out)
