@@ -101,7 +101,7 @@ func differences(source, target string, from, to *facts) []string {
 			a, b := from.Columns[table][name], to.Columns[table][name]
 			switch {
 			case b == "":
-				add("table %s has no column %s in cell %s: ALTER TABLE %[1]s ADD COLUMN %[2]s %s there", table, name, target, a)
+				add("table %s has no column %s in cell %s: ALTER TABLE %[1]s ADD COLUMN %[2]s %[4]s there", table, name, target, a)
 			case a == "":
 				// The target's default fills it.
 			case a != b:

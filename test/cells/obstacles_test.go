@@ -49,7 +49,8 @@ func TestMoveObstacles(t *testing.T) {
 	us.Admin(fmt.Sprintf(`INSERT INTO aws_account (name, access_key_id, secret_access_key) VALUES ('boutique', '%s', '%s')`,
 		m.shop.AccessKeyID, m.shop.SecretAccessKey))
 	us.Becomes(time.Minute, "1", `SELECT count(*) FROM iasql_worlds WHERE account = 'boutique' AND pinned_as IS NOT NULL`)
-	eu.Joined(`CALL iasql_begin('rename')`, `UPDATE queue SET delay_seconds = 3 WHERE name = 'q1'`)
+	eu.PSQL(`CALL iasql_begin('test')`)
+	eu.Joined(`UPDATE queue SET delay_seconds = 3 WHERE name = 'q1'`)
 
 	out, err := m.try("move", "shop", "--to", "us", "--preview")
 	if err == nil {
@@ -59,7 +60,7 @@ func TestMoveObstacles(t *testing.T) {
 		"cell us has no module aws_vpc: SELECT * FROM iasql_install('aws_vpc') there",
 		"table queue has no column team in cell us: ALTER TABLE queue ADD COLUMN team text there",
 		"setting drift is ask in cell eu, and pull in cell us: make them the same",
-		"(rename) of ", "has staged records of it: commit it or roll it back",
+		"(test) of ", "has staged records of it: commit it or roll it back",
 		"1 rows of public.notes refer to public.queue",
 		"refers to record", "take the reference away",
 		"cell us has the same account", "as boutique",
