@@ -16,7 +16,8 @@ func cellsMoveCommand() *cobra.Command {
 	c := &cellsCmd{}
 	m := cells.Move{}
 	var preview, undo bool
-	cmd := c.command("move ACCOUNT --to CELL", "Move an account to another cell, with its history; the cloud stays as it is.",
+	cmd := c.command("move ACCOUNT --to CELL",
+		"Move an account to another cell, with its history; the cloud stays as it is.",
 		cobra.ExactArgs(1), func(ctx context.Context, args []string) error {
 			m.Account = args[0]
 			m.Say = func(step cells.Step) { fmt.Fprintf(c.say, "%s\n", step) }
@@ -38,13 +39,14 @@ func cellsMoveCommand() *cobra.Command {
 		})
 	cmd.Long = "Move an account to another cell, with its history; the cloud stays as it is.\n" +
 		"Records, pending changes, the audit log, the intent log, conflicts and secrets come along, with other ids. " +
-		"Meanwhile no engine and no user writes the account. A move that was cut off is gone on with by the same command; " +
-		"until it is handed over --undo takes it back."
+		"Meanwhile no engine and no user writes the account. The same command goes on with a move that was cut off; " +
+		"until the account is handed over, --undo takes the move back."
 	flags := cmd.Flags()
 	flags.StringVar(&m.To, "to", "", "The `cell` that gets it; of a move that has begun it may be left out.")
 	flags.StringVar(&m.From, "from", "", "The `cell` that has it, if accounts of several cells have that name.")
 	flags.StringVar(&m.As, "as", "", "The `name` that it gets there; the same if left out.")
-	flags.StringVar(&m.Login, "login", "", "The `role` that moves it, in both cells, such as postgres; that of the cell's URL if left out.")
+	flags.StringVar(&m.Login, "login", "",
+		"The `role` that moves it, in both cells, such as postgres; that of the cell's URL if left out.")
 	flags.BoolVar(&preview, "preview", false, "Say what would move, and what stands in the way; change nothing.")
 	flags.BoolVar(&undo, "undo", false, "Take back a move that has begun and was not handed over.")
 	flags.DurationVar(&m.Deadline, "deadline", time.Minute,
@@ -64,8 +66,8 @@ func (c *cellsCmd) previewMove(ctx context.Context, m cells.Move) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(c.out, "account %s of cell %s would move to cell %s as %s\n", printable(preview.Account), preview.From,
-			preview.To, printable(preview.As))
+		fmt.Fprintf(c.out, "account %s of cell %s would move to cell %s as %s\n", printable(preview.Account),
+			preview.From, preview.To, printable(preview.As))
 		if err := c.tables(preview.Tables); err != nil {
 			return err
 		}
@@ -88,7 +90,8 @@ func (c *cellsCmd) moved(m *cells.Moved) error {
 	if err := c.tables(m.Tables); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.out, "account %s of cell %s is account %s of cell %s now\n", printable(m.Account), m.From, printable(m.As), m.To)
+	fmt.Fprintf(c.out, "account %s of cell %s is account %s of cell %s now\n", printable(m.Account), m.From,
+		printable(m.As), m.To)
 	if m.Raised > 0 {
 		fmt.Fprintf(c.out, "its ids are %d higher: record 1 is record %d\n", m.Raised, m.Raised+1)
 	}

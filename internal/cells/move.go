@@ -86,12 +86,11 @@ type mover struct {
 	registry       *Registry
 	id             string // of its row in the registry; empty: there is none yet
 	source, target *end
-	undoing        bool
 }
 
-// Move moves an account from one cell to another. Nothing is written in the cloud. A move that was cut off at any moment is
-// gone on with by calling Move again. It fails with an [ObstacleError], and the account stays where it is, if something
-// stands in the way.
+// Move moves an account from one cell to another. Nothing is written in the cloud. If a move was cut off at any moment,
+// another call goes on with it. If something stands in the way, it fails with an [ObstacleError], and the account stays
+// where it is.
 func (r *Registry) Move(ctx context.Context, m Move) (*Moved, error) {
 	mv, err := r.mover(ctx, m)
 	if err != nil {
@@ -151,21 +150,30 @@ func (r *Registry) mover(ctx context.Context, m Move) (*mover, error) {
 	if err := mv.find(ctx); err != nil {
 		return nil, err
 	}
+	if err := mv.connect(ctx, cells); err != nil {
+		mv.close(ctx)
+		return nil, err
+	}
+	return mv, nil
+}
+
+// connect connects to both cells, anew if it has been.
+func (m *mover) connect(ctx context.Context, cells []Cell) error {
+	m.disconnect(ctx)
 	for _, side := range []struct {
 		end           **end
 		cell, account string
-	}{{&mv.source, mv.From, mv.Account}, {&mv.target, mv.To, mv.As}} {
+	}{{&m.source, m.From, m.Account}, {&m.target, m.To, m.As}} {
 		i := slices.IndexFunc(cells, func(c Cell) bool { return c.Name == side.cell })
 		if i < 0 {
-			mv.close(ctx)
-			return nil, fmt.Errorf("there is no cell %q: engine cells list shows those that there are", side.cell)
+			return fmt.Errorf("there is no cell %q: engine cells list shows those that there are", side.cell)
 		}
-		if *side.end, err = open(ctx, cells[i], side.account, mv.Login, mv.Deadline); err != nil {
-			mv.close(ctx)
-			return nil, err
+		var err error
+		if *side.end, err = open(ctx, cells[i], side.account, m.Login, m.Deadline); err != nil {
+			return err
 		}
 	}
-	return mv, nil
+	return nil
 }
 
 // find looks for a move of the account that has not ended, and else for the cell that has it.
@@ -191,8 +199,8 @@ func (m *mover) find(ctx context.Context) error {
 	case len(open) == 1:
 		b := open[0]
 		if m.To != "" && m.To != b.Target || m.As != "" && m.As != b.Name {
-			return fmt.Errorf("a move of account %s from cell %s to cell %s, as %s, is under way: go on with that, or undo "+
-				"it with --undo", m.Account, b.Source, b.Target, b.Name)
+			return fmt.Errorf("a move of account %s from cell %s to cell %s, as %s, is under way: go on with that, or "+
+				"undo it with --undo", m.Account, b.Source, b.Target, b.Name)
 		}
 		m.id, m.From, m.To, m.As = b.ID, b.Source, b.Target, b.Name
 		return nil
@@ -232,13 +240,18 @@ func (m *mover) locate(ctx context.Context) error {
 	return fmt.Errorf("no cell has an account %s, as they last said: engine cells list asks them anew", m.Account)
 }
 
-func (m *mover) close(ctx context.Context) {
-	ctx = context.WithoutCancel(ctx)
+func (m *mover) disconnect(ctx context.Context) {
 	for _, e := range []*end{m.source, m.target} {
 		if e != nil {
-			_ = e.conn.Close(ctx)
+			_ = e.conn.Close(context.WithoutCancel(ctx))
 		}
 	}
+	m.source, m.target = nil, nil
+}
+
+func (m *mover) close(ctx context.Context) {
+	m.disconnect(ctx)
+	ctx = context.WithoutCancel(ctx)
 	_, _ = m.registry.conn.Exec(ctx, `SELECT pg_advisory_unlock_all()`)
 }
 
@@ -340,8 +353,14 @@ func (m *mover) takeBack(ctx context.Context, why error) error {
 	if m.id == "" {
 		return why
 	}
-	if _, err := m.undo(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("%w (and what was begun could not be undone: %w; the same command with --undo does that)", why, err)
+	ctx = context.WithoutCancel(ctx)
+	err := m.connect(ctx, []Cell{m.source.cell, m.target.cell}) // what has failed may have been a connection
+	if err == nil {
+		_, err = m.undo(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w (and what was begun could not be undone: %w; the same command with --undo does that)",
+			why, err)
 	}
 	return why
 }

@@ -53,7 +53,8 @@ func (m *mover) obstacles(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if !there {
-		return []string{fmt.Sprintf("cell %s has no such account: engine cells list shows which cell has it", m.From)}, nil
+		return []string{fmt.Sprintf("cell %s has no such account: engine cells list shows which cell has it",
+			m.From)}, nil
 	}
 	from, err := m.source.facts(ctx)
 	if err != nil {
@@ -79,7 +80,8 @@ func differences(source, target string, from, to *facts) []string {
 	var list []string
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if from.Version != to.Version {
-		add("cell %s has version %s, and cell %s version %s: upgrade the older one", source, from.Version, target, to.Version)
+		add("cell %s has version %s, and cell %s version %s: upgrade the older one", source, from.Version, target,
+			to.Version)
 	}
 	for _, name := range slices.Sorted(maps.Keys(from.Modules)) {
 		version, there := to.Modules[name]
@@ -101,24 +103,26 @@ func differences(source, target string, from, to *facts) []string {
 			a, b := from.Columns[table][name], to.Columns[table][name]
 			switch {
 			case b == "":
-				add("table %s has no column %s in cell %s: ALTER TABLE %[1]s ADD COLUMN %[2]s %[4]s there", table, name, target, a)
+				add("table %s has no column %s in cell %s: ALTER TABLE %[1]s ADD COLUMN %[2]s %[4]s there", table, name,
+					target, a)
 			case a == "":
 				// The target's default fills it.
 			case a != b:
-				add("column %s of table %s is %s in cell %s, and %s in cell %s: give it one type", name, table, a, source, b, target)
+				add("column %s of table %s is %s in cell %s, and %s in cell %s: give it one type", name, table, a,
+					source, b, target)
 			}
 		}
 	}
-	for _, rule := range from.Rules {
-		if !slices.Contains(to.Rules, rule) {
-			add("cell %s has the rule %s, and cell %s has not: insert it there, or delete it here", source, rule, target)
+	oneSided := func(has, lacks string, rules, others []string) {
+		for _, rule := range rules {
+			if !slices.Contains(others, rule) {
+				add("cell %s has the rule %s, and cell %s has not: insert it there, or delete it here", has, rule,
+					lacks)
+			}
 		}
 	}
-	for _, rule := range to.Rules {
-		if !slices.Contains(from.Rules, rule) {
-			add("cell %s has the rule %s, and cell %s has not: insert it there, or delete it here", target, rule, source)
-		}
-	}
+	oneSided(source, target, from.Rules, to.Rules)
+	oneSided(target, source, to.Rules, from.Rules)
 	for _, name := range slices.Sorted(maps.Keys(from.Settings)) {
 		if a, b := from.Settings[name], to.Settings[name]; a != b {
 			add("setting %s is %s in cell %s, and %s in cell %s: make them the same", name, a, source, b, target)
@@ -150,7 +154,8 @@ func (m *mover) taken(ctx context.Context) ([]string, error) {
 	}
 	var list []string
 	if there {
-		list = append(list, fmt.Sprintf("cell %s has an account %s already: choose another name (--as NAME)", m.To, m.As))
+		list = append(list, fmt.Sprintf("cell %s has an account %s already: choose another name (--as NAME)", m.To,
+			m.As))
 	}
 	pinned, err := m.source.lines(ctx, `SELECT identity FROM iasql_internal.world WHERE account = $1 AND identity IS NOT NULL`,
 		m.Account)
@@ -253,8 +258,8 @@ func (m *mover) referring(ctx context.Context, tx pgx.Tx, tables []managedTable)
 	return list, nil
 }
 
-// foreign says which tables that are not managed refer to the account's records, or are referred to by columns of theirs
-// that somebody has added.
+// foreign says which tables that are not managed refer to the account's records, or are referred to by columns of
+// theirs that somebody has added.
 func (m *mover) foreign(ctx context.Context, tx pgx.Tx, tables []managedTable) ([]string, error) {
 	owner := map[string]string{}
 	for _, t := range tables {
@@ -294,15 +299,16 @@ func (m *mover) foreign(ctx context.Context, tx pgx.Tx, tables []managedTable) (
 			return nil, err
 		}
 		if count > 0 {
-			list = append(list, fmt.Sprintf("%d rows of %s refer to %s by %s, and one of the two tables does not move: delete "+
-				"these rows or the foreign key, and make them anew in cell %s", count, t.Table, t.Target, t.Name, m.To))
+			list = append(list, fmt.Sprintf("%d rows of %s refer to %s by %s, and one of the two tables does not "+
+				"move: delete these rows or the foreign key, and make them anew in cell %s", count, t.Table, t.Target,
+				t.Name, m.To))
 		}
 	}
 	return list, nil
 }
 
-// composed says which compositions the account has instances of: their columns may hold ids of records that nothing marks
-// as such.
+// composed says which compositions the account has instances of: their columns may hold ids of records that nothing
+// marks as such.
 func (m *mover) composed(ctx context.Context, tx pgx.Tx, tables []managedTable) ([]string, error) {
 	rows, _ := tx.Query(ctx, `SELECT m.name FROM iasql_internal.managed_table m WHERE m.composition ORDER BY m.name`)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])

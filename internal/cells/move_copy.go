@@ -2,7 +2,6 @@ package cells
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -58,8 +57,8 @@ func (e *end) managedTables(ctx context.Context, tx pgx.Tx) ([]managedTable, err
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[managedTable])
 }
 
-// gather notes, in temporary tables that go with the transaction, which records, batches and keys are the account's, and
-// returns the managed tables. With alone, batches that concern other accounts, too, are left out.
+// gather notes, in temporary tables that go with the transaction, which records, batches and keys are the account's,
+// and returns the managed tables. With alone, batches that concern other accounts, too, are left out.
 func (e *end) gather(ctx context.Context, tx pgx.Tx, alone bool) ([]managedTable, error) {
 	tables, err := e.managedTables(ctx, tx)
 	if err != nil {
@@ -116,12 +115,6 @@ func (e *end) gather(ctx context.Context, tx pgx.Tx, alone bool) ([]managedTable
 	return tables, err
 }
 
-// has tells whether the cell has a table: some belong to modules.
-func (e *end) has(ctx context.Context, tx pgx.Tx, table string) (there bool, err error) {
-	err = tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, table).Scan(&there)
-	return there, err
-}
-
 // count counts the account's rows by table.
 func (e *end) count(ctx context.Context, tx pgx.Tx) ([]MovedTable, error) {
 	tables, err := e.gather(ctx, tx, false)
@@ -142,12 +135,12 @@ func (e *end) count(ctx context.Context, tx pgx.Tx) ([]MovedTable, error) {
 			return nil, e.explain(err)
 		}
 	}
-	for _, t := range movedTables {
-		there, err := e.has(ctx, tx, t.name)
-		if err == nil && there {
-			err = add(t.name, t.name, t.where)
-		}
-		if err != nil {
+	others, err := e.platformTables(ctx, tx)
+	if err != nil {
+		return nil, e.explain(err)
+	}
+	for _, t := range others {
+		if err := add(t.name, t.name, t.where); err != nil {
 			return nil, e.explain(err)
 		}
 	}
@@ -204,7 +197,11 @@ func (c *copier) copyAll(ctx context.Context) error {
 			return fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}
-	for _, t := range movedTables {
+	others, err := c.source.platformTables(ctx, c.from)
+	if err != nil {
+		return err
+	}
+	for _, t := range others {
 		if err := c.copyPlatform(ctx, t); err != nil {
 			return fmt.Errorf("table %s: %w", t.name, err)
 		}
@@ -243,10 +240,6 @@ func (c *copier) copyManaged(ctx context.Context, t managedTable) error {
 
 // copyPlatform copies the account's rows of a table of the platform.
 func (c *copier) copyPlatform(ctx context.Context, t movedTable) error {
-	there, err := c.source.has(ctx, c.from, t.name)
-	if err != nil || !there {
-		return err
-	}
 	columns := map[string]string{"account": `{as}`}
 	for name, expression := range t.columns {
 		columns[name] = expression
@@ -254,7 +247,7 @@ func (c *copier) copyPlatform(ctx context.Context, t movedTable) error {
 	if !t.triggers && !t.shared {
 		return c.stream(ctx, t.name, t.name, t.where, columns, t.name)
 	}
-	// COPY fires no statement triggers' transition tables otherwise than INSERT does, and cannot leave out what is there.
+	// By way of a table of this session: the rows are written in one statement, after all have been read.
 	if _, err := c.to.Exec(ctx, `CREATE TEMP TABLE arriving ON COMMIT DROP AS SELECT * FROM `+t.name+` WHERE false`); err != nil {
 		return err
 	}
@@ -265,13 +258,13 @@ func (c *copier) copyPlatform(ctx context.Context, t movedTable) error {
 	if t.shared {
 		ending = ` ON CONFLICT DO NOTHING`
 	}
-	_, err = c.to.Exec(ctx, `SET LOCAL session_replication_role = origin;
+	_, err := c.to.Exec(ctx, `SET LOCAL session_replication_role = origin;
 		INSERT INTO `+t.name+` OVERRIDING SYSTEM VALUE SELECT * FROM pg_temp.arriving`+ending+`; DROP TABLE pg_temp.arriving`)
 	return err
 }
 
-// stream copies rows from the source to a table of the target. Triggers do not fire: what they would do has been done in the
-// source. Foreign keys are not looked at: what is referred to comes along, or the account would not move.
+// stream copies rows from the source to a table of the target. Triggers do not fire: what they would do has been done
+// in the source. Foreign keys are not looked at: what is referred to comes along, or the account would not move.
 func (c *copier) stream(ctx context.Context, name, table, where string, columns map[string]string, into string) error {
 	rows, _ := c.from.Query(ctx, `SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = $1::regclass AND a.attnum > 0
 		AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum`, table)
@@ -302,7 +295,8 @@ func (c *copier) stream(ctx context.Context, name, table, where string, columns 
 	}()
 	tag, err := c.to.Conn().PgConn().CopyFrom(ctx, reader, to)
 	reader.CloseWithError(err)
-	if failed := <-sent; failed != nil && !errors.Is(failed, io.ErrClosedPipe) && (err == nil || !errors.Is(err, failed)) {
+	// An error of the target ends the reading, too, which then says only that.
+	if failed := <-sent; failed != nil && err == nil {
 		err = failed
 	}
 	if err == nil && tag.RowsAffected() > 0 {
@@ -320,8 +314,8 @@ type counter struct {
 // raisedBy is what numbers are raised by a multiple of, so that one still sees the old number in the new.
 const raisedBy = 1_000_000
 
-// number decides by how much numbers are raised, the least that takes them beyond all that the target has given, and has
-// the target give higher ones from now on. (No transaction takes that back, which does no harm.)
+// number decides by how much numbers are raised, the least that takes them beyond all that the target has given, and
+// has the target give higher ones from now on. (No transaction takes that back, which does no harm.)
 func (c *copier) number(ctx context.Context, tables []managedTable) error {
 	counters, err := c.counters(ctx, tables)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,8 @@ func withUser(connection, login string) string {
 	return connection + sign + "user=" + url.QueryEscape(login)
 }
 
-// mayMove fails unless the login has the system's rights, sees whether an engine is there, and may write without triggers.
+// mayMove fails unless the login has the system's rights, sees whether an engine is there, and may write without
+// triggers.
 func (e *end) mayMove(ctx context.Context) error {
 	var login string
 	var may bool
@@ -95,8 +97,8 @@ func (e *end) alone(ctx context.Context) error {
 		SELECT pg_advisory_lock(hashtext('iasql_internal.moving'), hashtext(%s)); RESET lock_timeout`,
 		e.deadline.Milliseconds(), literal(e.account)))
 	if code(err) == pgerrcode.LockNotAvailable {
-		return fmt.Errorf("another session moves account %s, or holds its lock (SELECT * FROM pg_locks WHERE locktype = "+
-			"'advisory'): wait for its end", e.account)
+		return fmt.Errorf("another session moves account %s, or holds its lock (SELECT * FROM pg_locks WHERE "+
+			"locktype = 'advisory'): wait for its end", e.account)
 	}
 	return err
 }
@@ -164,14 +166,14 @@ func (e *end) hold(ctx context.Context, move, to string) error {
 			return e.explain(err)
 		}
 		if !rest(waiting, lockRest) {
-			return fmt.Errorf("cell %s: transactions that have written have not ended within %s: %s", e.cell.Name, e.deadline,
-				e.writers(ctx))
+			return fmt.Errorf("cell %s: transactions that have written have not ended within %s: %s", e.cell.Name,
+				e.deadline, e.writers(ctx))
 		}
 	}
 	s, err := e.side(ctx, move)
 	if err == nil && s == "" {
-		err = fmt.Errorf("cell %s: account %s is in another move already, which the registry does not know", e.cell.Name,
-			e.account)
+		err = fmt.Errorf("cell %s: account %s is in another move already, which the registry does not know",
+			e.cell.Name, e.account)
 	}
 	return err
 }
@@ -215,8 +217,8 @@ func (e *end) await(ctx context.Context) error {
 			continue
 		}
 		if holder != nil {
-			return fmt.Errorf("cell %s: the cycle of account %s that engine %s runs has not ended within %s: wait for it, or "+
-				"give it longer (--deadline)", e.cell.Name, e.account, *holder, e.deadline)
+			return fmt.Errorf("cell %s: the cycle of account %s that engine %s runs has not ended within %s: wait for "+
+				"it, or give it longer (--deadline)", e.cell.Name, e.account, *holder, e.deadline)
 		}
 		return fmt.Errorf("cell %s: a call of %s has not ended within %s: wait for it, or give it longer (--deadline)",
 			e.cell.Name, *call, e.deadline)
@@ -243,7 +245,8 @@ func (e *end) handOver(ctx context.Context, move string) error {
 	return e.explain(err)
 }
 
-// release has the cell's engines and users go on with the account, if the move holds it: a full cycle looks at all of it.
+// release has the cell's engines and users go on with the account, if the move holds it: a full cycle looks at all
+// of it.
 func (e *end) release(ctx context.Context, move string) error {
 	return e.explain(e.within(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
@@ -253,8 +256,8 @@ func (e *end) release(ctx context.Context, move string) error {
 	}))
 }
 
-// remove removes the account's rows, if the move has left them there. Nothing notes a deletion, so that nothing asks for
-// one in the cloud.
+// remove removes the account's rows, if the move has left them there. Nothing notes a deletion, so that nothing asks
+// for one in the cloud.
 func (e *end) remove(ctx context.Context, move string, of side) error {
 	err := e.within(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM iasql_internal.moving WHERE account = $1 AND move = $2::uuid AND side = $3`,
@@ -280,17 +283,13 @@ func (e *end) remove(ctx context.Context, move string, of side) error {
 // erase deletes all rows that gather has found.
 func (e *end) erase(ctx context.Context, tx pgx.Tx, tables []managedTable) error {
 	names := numbering{account: e.account, as: e.account}
+	others, err := e.platformTables(ctx, tx)
+	if err != nil {
+		return err
+	}
 	var statements []string
-	for i := len(movedTables) - 1; i >= 0; i-- {
-		t := movedTables[i]
-		if t.shared || t.name == "iasql_internal.account" {
-			continue
-		}
-		there, err := e.has(ctx, tx, t.name)
-		if err != nil {
-			return err
-		}
-		if there {
+	for _, t := range slices.Backward(others) {
+		if !t.shared && t.name != "iasql_internal.account" {
 			statements = append(statements, `SET LOCAL session_replication_role = `+role(t.triggers),
 				`DELETE FROM `+t.name+` t WHERE `+names.bind(t.where))
 		}

@@ -1,10 +1,16 @@
 package cells
 
-import "maps"
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // movedTable says which rows of a table of the platform belong to an account, and what is different of them where the
-// account arrives. In expressions t is the row, {account} and {as} are the account's names in the two cells, and {by} is by
-// how much numbers are raised; pg_temp.moved_record, moved_batch and moved_table are what [end.gather] makes.
+// account arrives. In expressions t is the row, {account} and {as} are the account's names in the two cells, and {by}
+// is by how much numbers are raised; pg_temp.moved_record, moved_batch and moved_table are what [end.gather] makes.
 type movedTable struct {
 	name    string            // with its schema
 	where   string            // which rows
@@ -39,8 +45,8 @@ func conflictValue(column string) string {
 			THEN iasql_internal.renumbered(t.` + column + `, ` + numbers + `, {by}, {as}) ELSE t.` + column + ` END`
 }
 
-// movedTables are the tables of the platform that have something of an account, besides the managed tables. What refers
-// comes after what it refers to.
+// movedTables are the tables of the platform that have something of an account, besides the managed tables. What
+// refers comes after what it refers to.
 var movedTables = []movedTable{
 	{name: "iasql_internal.account", where: `t.name = {account}`, columns: map[string]string{"name": `{as}`}},
 	{name: "iasql_internal.world", where: ofAccount},
@@ -59,7 +65,6 @@ var movedTables = []movedTable{
 		columns: map[string]string{"of_account": `CASE WHEN t.of_account = {account} THEN {as} ELSE t.of_account END`}},
 	{name: "iasql_internal.cloud_event", where: ofAccount},
 	{name: "iasql_internal.hint", where: ofAccount, columns: map[string]string{"id": raised("id")}, number: "id"},
-	{name: "iasql_internal.aws_region_choice", where: ofAccount},
 	{name: "iasql_internal.forgotten", where: ofAccount, columns: map[string]string{"key": newKey}},
 	{name: "iasql_internal.adopted", shared: true,
 		where:   `EXISTS (SELECT FROM pg_temp.moved_key k WHERE k.table_name = t.table_name AND k.key = t.key)`,
@@ -101,7 +106,8 @@ var movedTables = []movedTable{
 		columns: map[string]string{"record_id": raised("record_id"), "failed_at": raised("failed_at"),
 			"identity": newRow, "key": newKey}},
 	{name: "iasql_internal.garbage", where: ofAccount, number: "id",
-		columns: map[string]string{"id": raised("id"), "record_id": raised("record_id"), "identity": newRow, "key": newKey}},
+		columns: map[string]string{"id": raised("id"), "record_id": raised("record_id"), "identity": newRow,
+			"key": newKey}},
 
 	{name: "public.iasql_mode", where: ofRecord, number: "id", triggers: true,
 		columns: map[string]string{"id": raised("id"), "record_id": raised("record_id")}},
@@ -131,11 +137,32 @@ var notMoved = map[string]string{
 	"iasql_internal.search_entry":          "made anew of the records",
 	"iasql_internal.search_pending":        "made anew of the records",
 	"iasql_internal.moving":                "says that the account moves",
-	"public.aws_organization_rule":         "a move waits until no rule names the account",
 }
 
-// MovedTables returns the tables of the platform and of modules, besides the managed ones, whose rows of an account move with
-// it, and the others that name accounts or records, with the reason why these stay.
+// platformTables returns the tables of the cell, besides the managed ones, whose rows move: those of the platform, and
+// before them those that modules keep for themselves by account.
+func (e *end) platformTables(ctx context.Context, tx pgx.Tx) ([]movedTable, error) {
+	known := slices.Collect(maps.Keys(notMoved))
+	for _, t := range movedTables {
+		known = append(known, t.name)
+	}
+	rows, _ := tx.Query(ctx, `
+		SELECT 'iasql_internal.' || quote_ident(c.relname) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+		WHERE c.relnamespace = 'iasql_internal'::regnamespace AND c.relkind = 'r' AND a.attname = 'account' AND NOT a.attisdropped
+			AND 'iasql_internal.' || c.relname <> ALL ($1) ORDER BY 1`, known)
+	kept, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, err
+	}
+	var tables []movedTable
+	for _, name := range kept {
+		tables = append(tables, movedTable{name: name, where: ofAccount})
+	}
+	return append(tables, movedTables...), nil
+}
+
+// MovedTables returns the tables of the platform, besides the managed ones, whose rows of an account
+// move with it, and the others that name accounts or records, with the reason why these stay.
 func MovedTables() (moved []string, stay map[string]string) {
 	for _, t := range movedTables {
 		moved = append(moved, t.name)

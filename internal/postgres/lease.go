@@ -60,8 +60,8 @@ type CycleOptions struct {
 // more).
 var ErrNoAccount = errors.New("no such account")
 
-// MovingError is returned by Acquire for an account that moves to another cell or from one (engine cells move): no cycle
-// of it runs in this database meanwhile.
+// MovingError is returned by Acquire for an account that moves to another cell or from one (engine cells move): no
+// cycle of it runs in this database meanwhile.
 type MovingError struct{ Account, Cell string }
 
 // Error says what to wait for.
@@ -153,7 +153,7 @@ func (l *Lease) refuseMoving(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return moving
-	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err): // a move is about to begin: its trigger refuses the lease then
+	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err): // a move is about to begin: a trigger refuses the lease then
 		return nil
 	}
 	return err
