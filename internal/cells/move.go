@@ -150,7 +150,11 @@ func (r *Registry) mover(ctx context.Context, m Move) (*mover, error) {
 	if err := mv.find(ctx); err != nil {
 		return nil, err
 	}
-	if err := mv.connect(ctx, cells); err != nil {
+	err = mv.connect(ctx, cells)
+	if err == nil && mv.id == "" {
+		err = mv.adopt(ctx)
+	}
+	if err != nil {
 		mv.close(ctx)
 		return nil, err
 	}
@@ -174,6 +178,26 @@ func (m *mover) connect(ctx context.Context, cells []Cell) error {
 		}
 	}
 	return nil
+}
+
+// adopt goes on with a move that the cells know and the registry does not: one that was made anew.
+func (m *mover) adopt(ctx context.Context) error {
+	known, err := m.source.lines(ctx, `SELECT move::text FROM iasql_internal.moving WHERE account = $1 AND cell = $2
+		AND side <> 'arriving'`, m.Account, m.To)
+	if err != nil || len(known) == 0 {
+		return err
+	}
+	called, err := m.target.lines(ctx, `SELECT account FROM iasql_internal.moving WHERE move = $1::uuid`, known[0])
+	if err != nil {
+		return err
+	}
+	if len(called) > 0 {
+		m.As, m.target.account = called[0], called[0]
+	}
+	_, err = m.registry.conn.Exec(ctx, `INSERT INTO iasql_cells.move (id, account, source, target, name)
+		VALUES ($1::uuid, $2, $3, $4, $5)`, known[0], m.Account, m.From, m.To, m.As)
+	m.id = known[0]
+	return explain(err)
 }
 
 // find looks for a move of the account that has not ended, and else for the cell that has it.

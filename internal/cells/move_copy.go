@@ -206,6 +206,15 @@ func (c *copier) copyAll(ctx context.Context) error {
 			return fmt.Errorf("table %s: %w", t.name, err)
 		}
 	}
+	// Since when the log is whole holds for all accounts.
+	var since string
+	if err := c.from.QueryRow(ctx, `SELECT log_since::text FROM iasql_internal.pruning`).Scan(&since); err != nil {
+		return err
+	}
+	if _, err := c.to.Exec(ctx, `UPDATE iasql_internal.pruning SET log_since = greatest(log_since, $1::text::timestamptz)`,
+		since); err != nil {
+		return err
+	}
 	// Last: while a row is there, the triggers refuse what is said of the account.
 	_, err = c.to.Exec(ctx, `INSERT INTO iasql_internal.moving (account, move, cell, side) VALUES ($1, $2::uuid, $3, 'arriving')`,
 		c.As, c.id, c.From)

@@ -54,7 +54,9 @@ func open(ctx context.Context, cell Cell, account, login string, deadline time.D
 		return nil, fmt.Errorf("cell %s: %s", cell.Name, trouble(err, deadline))
 	}
 	e := &end{cell: cell, account: account, conn: conn, deadline: deadline}
-	_, err = conn.Exec(ctx, postgres.PinSearchPath+`SET synchronous_commit = on; SET row_security = off`)
+	// The source's transaction is idle while the target works.
+	_, err = conn.Exec(ctx, postgres.PinSearchPath+`SET synchronous_commit = on; SET row_security = off;
+		SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0`)
 	if err == nil {
 		err = e.mayMove(ctx)
 	}

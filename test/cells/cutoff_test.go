@@ -41,6 +41,15 @@ func (m *moving) tryMove(kill cells.Step, after time.Duration, args ...string) (
 	return out.String(), cmd.Wait()
 }
 
+// finish goes on with a move to a cell, which may have ended.
+func (m *moving) finish(to string) error {
+	out, err := m.tryMove("", 0, "--to", to)
+	if err != nil && !strings.Contains(out, "is in cell "+to+" already") {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
 // killed tells whether a call was, and has not failed by itself.
 func killed(err error) bool {
 	var exit *exec.ExitError
@@ -83,7 +92,7 @@ func (e *editor) edit(done <-chan struct{}) {
 		select {
 		case <-done:
 			return
-		case <-time.After(30 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond): // so that the cloud stays small, and cycles short
 		}
 	}
 }
@@ -161,8 +170,8 @@ func TestMoveKilled(t *testing.T) {
 				t.Fatalf("trial %d: after an undo %q serve the account", trial, m.has())
 			}
 		}
-		if out, err := m.tryMove("", 0, "--to", to); err != nil && !strings.Contains(out, "is in cell "+to+" already") {
-			t.Fatalf("trial %d: %v\n%s", trial, err, out)
+		if err := m.finish(to); err != nil {
+			t.Fatalf("trial %d: %v", trial, err)
 		}
 		if got := m.has(); !slices.Equal(got, []string{to}) {
 			t.Fatalf("trial %d, killed in %q: %q serve the account", trial, step, got)
@@ -171,6 +180,9 @@ func TestMoveKilled(t *testing.T) {
 			t.Fatalf("trial %d, killed in %q: the source still has something in: %s", trial, step, got)
 		}
 		from, to = to, from
+		if trial%10 == 9 {
+			t.Logf("%d moves, killed in steps %v", trial+1, cut)
+		}
 	}
 	stop()
 	if e.failure != nil || both != nil {
