@@ -250,18 +250,18 @@ func (e *end) handOver(ctx context.Context, move string) error {
 // release has the cell's engines and users go on with the account, if the move holds it: a full cycle looks at all
 // of it.
 func (e *end) release(ctx context.Context, move string) error {
-	return e.explain(e.within(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
+	return e.patiently(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
 			WITH free AS (DELETE FROM iasql_internal.moving WHERE account = $1 AND move = $2::uuid RETURNING account)
 			SELECT iasql_internal.enqueue(k.kind, f.account) FROM free f, unnest('{push,sync}'::text[]) k (kind)`, e.account, move)
 		return err
-	}))
+	})
 }
 
 // remove removes the account's rows, if the move has left them there. Nothing notes a deletion, so that nothing asks
 // for one in the cloud.
 func (e *end) remove(ctx context.Context, move string, of side) error {
-	err := e.within(ctx, pgx.TxOptions{}, func(tx pgx.Tx) error {
+	return e.patiently(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM iasql_internal.moving WHERE account = $1 AND move = $2::uuid AND side = $3`,
 			e.account, move, string(of))
 		if err != nil || tag.RowsAffected() == 0 {
@@ -279,7 +279,21 @@ func (e *end) remove(ctx context.Context, move string, of side) error {
 		}
 		return e.erase(ctx, tx, tables)
 	})
-	return e.explain(err)
+}
+
+// patiently runs a transaction, and again where others were in the way: an INSERT of a user's that is about to be refused
+// may have locked what it refers to, in another order.
+func (e *end) patiently(ctx context.Context, do func(pgx.Tx) error) error {
+	waiting, cancel := context.WithTimeout(ctx, e.deadline)
+	defer cancel()
+	for {
+		err := e.within(ctx, pgx.TxOptions{}, do)
+		passing := slices.Contains([]string{pgerrcode.DeadlockDetected, pgerrcode.LockNotAvailable,
+			pgerrcode.SerializationFailure}, code(err))
+		if !passing || !rest(waiting, lockRest) {
+			return e.explain(err)
+		}
+	}
 }
 
 // erase deletes all rows that gather has found.

@@ -59,11 +59,15 @@ func killed(err error) bool {
 // editor writes the account's records wherever that is allowed, for as long as the test moves it, and keeps what was committed.
 type editor struct {
 	*moving
-	vpcs    []string // made
+	vpcs    []string // made, and not deleted
+	done    int      // transactions that were committed
 	count   int      // the last value of the tag count of queue q1
 	refused int
 	failure error
 }
+
+// most is how many VPCs there are at a time: the more there are, the longer a cycle takes.
+const most = 12
 
 // work writes once in one of the cells. That a cell refuses it because the account moves or is not there is not a failure.
 func (e *editor) work(n int) {
@@ -74,10 +78,16 @@ func (e *editor) work(n int) {
 	if n%3 == 0 {
 		statements[0] = `BEGIN ISOLATION LEVEL REPEATABLE READ`
 	}
+	keep := e.vpcs[max(0, len(e.vpcs)-most+1):]
+	if old := e.vpcs[:len(e.vpcs)-len(keep)]; len(old) > 0 {
+		statements = slices.Insert(statements, 1, fmt.Sprintf(`DELETE FROM vpc WHERE account = 'shop' AND tags ->> 'Name' = ANY ('{%s}')`,
+			strings.Join(old, ",")))
+	}
 	_, err := w.TryPSQL(w.UserURL, statements...)
 	switch {
 	case err == nil:
-		e.vpcs, e.count = append(e.vpcs, name), n
+		e.vpcs, e.count = append(slices.Clone(keep), name), n
+		e.done++
 	case strings.Contains(err.Error(), "IA070"), strings.Contains(err.Error(), "23503"), strings.Contains(err.Error(), "40001"):
 		e.refused++
 	default:
@@ -205,6 +215,6 @@ func TestMoveKilled(t *testing.T) {
 	if got := w.PSQL(`SELECT tags ->> 'count' FROM queue WHERE account = 'shop' AND name = 'q1'`); got != fmt.Sprint(e.count) {
 		t.Errorf("the tag is %s, want %d", got, e.count)
 	}
-	t.Logf("killed in steps %v; %d transactions of users, %d refused; ids are up to %s", cut, len(e.vpcs), e.refused,
+	t.Logf("killed in steps %v; %d transactions of users, %d refused; ids are up to %s", cut, e.done, e.refused,
 		w.Admin(`SELECT max(id) FROM vpc`))
 }
