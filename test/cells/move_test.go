@@ -238,9 +238,12 @@ func TestMove(t *testing.T) {
 	us.Settled()
 	us.Becomes(time.Minute, "home", `SELECT string_agg(DISTINCT tags ->> 'Name', ',') FROM iasql_search('home') s JOIN vpc v ON v.id = s.record_id`)
 
-	// And back, while its records are being written: the numbers are free there.
+	// And back, by somebody who is no superuser.
 	m.engines["eu"] = eu.Serve()
-	m.engine("move", "shop", "--to", "eu")
+	mover := m.login("mover")
+	eu.Admin(`GRANT iasql_engine, pg_read_all_stats TO `+mover, `GRANT SET ON PARAMETER session_replication_role TO `+mover)
+	m.Cleanup(func() { eu.TryPSQL(eu.AdminURL, `REVOKE SET ON PARAMETER session_replication_role FROM `+mover) })
+	m.engine("move", "shop", "--to", "eu", "--login", mover)
 	if got := m.traces("us"); got != "" {
 		t.Errorf("the source still has something in: %s", got)
 	}
