@@ -262,8 +262,8 @@ func (e *end) release(ctx context.Context, move string) error {
 // for one in the cloud.
 func (e *end) remove(ctx context.Context, move string, of side) error {
 	return e.patiently(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `DELETE FROM iasql_internal.moving WHERE account = $1 AND move = $2::uuid AND side = $3`,
-			e.account, move, string(of))
+		tag, err := tx.Exec(ctx, `DELETE FROM iasql_internal.moving WHERE account = $1 AND move = $2::uuid
+			AND side = $3`, e.account, move, string(of))
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
@@ -281,8 +281,8 @@ func (e *end) remove(ctx context.Context, move string, of side) error {
 	})
 }
 
-// patiently runs a transaction, and again where others were in the way: an INSERT of a user's that is about to be refused
-// may have locked what it refers to, in another order.
+// patiently runs a transaction, and again where others were in the way: an INSERT of a user's that is about to be
+// refused may have locked what it refers to, in another order.
 func (e *end) patiently(ctx context.Context, do func(pgx.Tx) error) error {
 	waiting, cancel := context.WithTimeout(ctx, e.deadline)
 	defer cancel()
