@@ -69,7 +69,8 @@ type editor struct {
 // most is how many VPCs there are at a time: the more there are, the longer a cycle takes.
 const most = 12
 
-// work writes once in one of the cells. That a cell refuses it because the account moves or is not there is not a failure.
+// work writes once in one of the cells. That a cell refuses it because the account moves or is not there is not a failure,
+// nor that an engine was in the way.
 func (e *editor) work(n int) {
 	w := e.cells[e.names[rand.IntN(len(e.names))]]
 	name := fmt.Sprintf("v%d", n)
@@ -88,7 +89,9 @@ func (e *editor) work(n int) {
 	case err == nil:
 		e.vpcs, e.count = append(slices.Clone(keep), name), n
 		e.done++
-	case strings.Contains(err.Error(), "IA070"), strings.Contains(err.Error(), "23503"), strings.Contains(err.Error(), "40001"):
+	case slices.ContainsFunc([]string{"IA070", "23503", "40001", "40P01"}, func(code string) bool {
+		return strings.Contains(err.Error(), code)
+	}):
 		e.refused++
 	default:
 		e.failure = err
