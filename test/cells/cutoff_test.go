@@ -81,7 +81,8 @@ func (e *editor) work(n int) {
 	}
 	keep := e.vpcs[max(0, len(e.vpcs)-most+1):]
 	if old := e.vpcs[:len(e.vpcs)-len(keep)]; len(old) > 0 {
-		statements = slices.Insert(statements, 1, fmt.Sprintf(`DELETE FROM vpc WHERE account = 'shop' AND tags ->> 'Name' = ANY ('{%s}')`,
+		// After the INSERT, which succeeds only where the account is: before it there may be nothing to delete yet.
+		statements = slices.Insert(statements, 2, fmt.Sprintf(`DELETE FROM vpc WHERE account = 'shop' AND tags ->> 'Name' = ANY ('{%s}')`,
 			strings.Join(old, ",")))
 	}
 	_, err := w.TryPSQL(w.UserURL, statements...)

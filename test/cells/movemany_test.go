@@ -23,10 +23,10 @@ func TestMoveMany(t *testing.T) {
 	history := eu.Admin(`SELECT count(*) FROM iasql_audit_log WHERE account = 'shop'`)
 	begun := stopwatch.Start()
 	m.engine("move", "shop", "--to", "us", "--preview")
-	t.Logf("%d records, %s rows of history: the preview took %s", *records, history, begun.Took())
+	t.Logf("%d records, %s rows of history: the preview took %s", *records, history, begun.Elapsed())
 	begun = stopwatch.Start()
 	m.engine("move", "shop", "--to", "us")
-	t.Logf("the move took %s", begun.Took())
+	t.Logf("the move took %s", begun.Elapsed())
 	us := m.cells["us"]
 	if got := us.Admin(`SELECT count(*) FROM iasql_audit_log WHERE account = 'shop'`); got != history {
 		t.Errorf("%s rows of history, want %s", got, history)
