@@ -175,6 +175,12 @@ CELL_RECORDS ?= 250000
 many-cells: deps test-engine ## Query four cells of CELL_RECORDS records each (default 250000) by their union
 	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/cells -run TestManyRecords -count=1 -timeout 0 -vet=off -v -args -records $(CELL_RECORDS)
 
+.PHONY: move-cells
+move-cells: deps test-engine ## Move an account TRIALS times (default 10) between two cells while it is written, killed in each step; and one of RECORDS records
+	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/cells -run 'TestMoveKilled|TestMoveMany' -count=1 -timeout 0 -vet=off -v -args -trials $(TRIALS) -records $(RECORDS)
+
+RECORDS ?= 10000
+
 .PHONY: bench
 bench: deps ## Measure what docs/performance speaks of, and write it there
 	go run ./test/bench -n 1000,10000,100000,1000000 -out docs/performance

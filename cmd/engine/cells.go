@@ -30,10 +30,10 @@ func cellsCommand() *cobra.Command {
 		Use: "cells", Short: "Know several databases, each of a group of accounts, as one, and read them as one.",
 		Long: "Know several databases, each of a group of accounts, as one, and read them as one.\n" +
 			"A cell is a database with its engines. The registry is a database that knows the cells; " +
-			"`engine cells init` makes one. No engine needs it, and nothing here writes to a cell.",
+			"`engine cells init` makes one. No engine needs it. Only `engine cells move` writes to cells.",
 	}
 	cmd.AddCommand(cellsInitCommand(), cellsAddCommand(), cellsListCommand(), cellsMarkCommand(), cellsRemoveCommand(),
-		cellsUnionCommand())
+		cellsUnionCommand(), cellsMoveCommand())
 	return cmd
 }
 

@@ -81,3 +81,61 @@ func TestOptionChanges(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	like := func(change func(*facts)) *facts {
+		f := &facts{Version: "1.0.0", Modules: map[string]int{"aws_sqs": 3}, Rules: []string{"iasql_mode {}"},
+			Columns:  map[string]map[string]string{"queue": {"id": "bigint", "team": "text"}},
+			Settings: map[string]string{"drift": "pull"}}
+		change(f)
+		return f
+	}
+	why := "it was restored"
+	for want, change := range map[string]func(*facts){
+		"": func(*facts) {},
+		"cell eu has version 1.0.0, and cell us version 1.1.0: upgrade the older one": func(f *facts) {
+			f.Version = "1.1.0"
+		},
+		"cell us has no module aws_sqs: SELECT * FROM iasql_install('aws_sqs') there": func(f *facts) {
+			f.Modules, f.Columns = nil, nil
+		},
+		"module aws_sqs has version 3 in cell eu, and 4 in cell us: engine migrate upgrades the older one": func(f *facts) {
+			f.Modules["aws_sqs"] = 4
+		},
+		"table queue has no column team in cell us: ALTER TABLE queue ADD COLUMN team text there": func(f *facts) {
+			delete(f.Columns["queue"], "team")
+			f.Columns["queue"]["own"] = "text" // which the target alone has
+		},
+		"column team of table queue is text in cell eu, and integer in cell us: give it one type": func(f *facts) {
+			f.Columns["queue"]["team"] = "integer"
+		},
+		"cell eu has the rule iasql_mode {}, and cell us has not: insert it there, or delete it here": func(f *facts) {
+			f.Rules = nil
+		},
+		"cell us has the rule iasql_ignore {}, and cell eu has not: insert it there, or delete it here": func(f *facts) {
+			f.Rules = append(f.Rules, "iasql_ignore {}")
+		},
+		"setting drift is pull in cell eu, and ask in cell us: make them the same": func(f *facts) {
+			f.Settings["drift"] = "ask"
+		},
+		"cell us: it was restored: SELECT iasql_confirm('restored') there first": func(f *facts) { f.Restored = &why },
+	} {
+		if got := strings.Join(differences("eu", "us", like(func(*facts) {}), like(change)), "\n"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestWithUser(t *testing.T) {
+	t.Parallel()
+	for connection, want := range map[string]string{
+		"postgres://u@db/iasql":              "postgres://u@db/iasql?user=a%26b",
+		"postgres:///?service=eu":            "postgres:///?service=eu&user=a%26b",
+		"postgres://u@a,b:7/iasql?sslmode=x": "postgres://u@a,b:7/iasql?sslmode=x&user=a%26b",
+	} {
+		if got := withUser(connection, "a&b"); got != want {
+			t.Errorf("%s: %s, want %s", connection, got, want)
+		}
+	}
+}

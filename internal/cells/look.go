@@ -29,6 +29,13 @@ type Account struct {
 	Held     *string    `json:"held"`      // why nothing is pushed to it; nil if it is
 }
 
+// elsewhere tells whether the account is another cell's, though this one has rows of it: it is about to arrive, or has
+// left (iasql_internal.moving, as sql/views/iasql_worlds.sql tells it to readers).
+func (a Account) elsewhere() bool {
+	return a.Held != nil && (strings.HasPrefix(*a.Held, "it is moving here from cell ") ||
+		strings.HasPrefix(*a.Held, "it has moved to cell "))
+}
+
 // Answer is what a cell has said, or why it said nothing.
 type Answer struct {
 	Cell      string     `json:"cell"`

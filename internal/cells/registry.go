@@ -207,6 +207,9 @@ func note(ctx context.Context, tx pgx.Tx, answers []Answer) error {
 		}
 		cells, troubles = append(cells, a.Cell), append(troubles, a.Trouble)
 		for _, account := range a.Accounts {
+			if account.elsewhere() {
+				continue
+			}
 			of, names, kinds = append(of, a.Cell), append(names, account.Name), append(kinds, account.Kind)
 			identities = append(identities, account.Identity)
 		}

@@ -49,3 +49,24 @@ CREATE TABLE IF NOT EXISTS iasql_cells.reader (
     added timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE iasql_cells.reader IS 'The roles that read the union, each as itself in every cell (engine cells union --reader).';
+
+CREATE TABLE IF NOT EXISTS iasql_cells.move (
+    id       uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    account  text NOT NULL,
+    source   text NOT NULL REFERENCES iasql_cells.cell (name) ON DELETE RESTRICT,
+    target   text NOT NULL REFERENCES iasql_cells.cell (name) ON DELETE RESTRICT,
+    name     text NOT NULL,
+    step     text NOT NULL DEFAULT 'hold' CHECK (step IN ('hold', 'copy', 'hand over', 'release', 'remove', 'moved', 'undone')),
+    begun    timestamptz NOT NULL DEFAULT now(),
+    begun_by text NOT NULL DEFAULT session_user,
+    stepped  timestamptz NOT NULL DEFAULT now(),
+    ended    timestamptz,
+    CHECK (source <> target)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS move_unfinished ON iasql_cells.move (source, account) WHERE ended IS NULL;
+COMMENT ON TABLE iasql_cells.move IS 'Moves of accounts from one cell to another (engine cells move). How far one is the two cells know: step is what was begun last.';
+COMMENT ON COLUMN iasql_cells.move.account IS 'What the source calls the account.';
+COMMENT ON COLUMN iasql_cells.move.name IS 'What the target calls it.';
+COMMENT ON COLUMN iasql_cells.move.step IS 'What was begun last; moved or undone once it has ended.';
+COMMENT ON COLUMN iasql_cells.move.stepped IS 'When that was begun.';
+COMMENT ON COLUMN iasql_cells.move.ended IS 'When the move ended; NULL: it has not, and engine cells move goes on with it.';

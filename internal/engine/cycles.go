@@ -76,7 +76,8 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 		switch {
 		case ctx.Err() != nil:
 			return nil // the engine stops; the next one looks at everything
-		case errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount):
+		case errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount),
+			errors.As(err, new(*postgres.MovingError)): // whoever lets go of the account queues another
 			return nil
 		case err != nil:
 			level := slog.LevelError

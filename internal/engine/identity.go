@@ -24,15 +24,19 @@ func (e *Engine) identify(ctx context.Context, account string, acts bool) error 
 	if len(e.worlds) == 0 {
 		return nil
 	}
-	var was, restored, provider string
+	var was, restored, provider, moving string
 	if err := e.pool.QueryRow(ctx, `
 		SELECT coalesce((SELECT identity FROM iasql_internal.world WHERE account = $1), ''), coalesce((SELECT restored_why FROM iasql_internal.server_seen), ''),
-		       coalesce((SELECT provider FROM iasql_internal.account WHERE name = $1), '')`,
-		account).Scan(&was, &restored, &provider); err != nil {
+		       coalesce((SELECT provider FROM iasql_internal.account WHERE name = $1), ''),
+		       coalesce((SELECT cell FROM iasql_internal.moving WHERE account = $1), '')`,
+		account).Scan(&was, &restored, &provider, &moving); err != nil {
 		return fmt.Errorf("read who account %s is: %w", account, err)
 	}
 	if acts && e.options.PullOnly {
 		return heldError(account, "this engine was started with --read-only")
+	}
+	if moving != "" && acts {
+		return heldError(account, "it is moving to or from cell "+moving)
 	}
 	if restored != "" && acts {
 		return heldError(account, restored)

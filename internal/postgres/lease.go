@@ -60,6 +60,16 @@ type CycleOptions struct {
 // more).
 var ErrNoAccount = errors.New("no such account")
 
+// MovingError is returned by Acquire for an account that moves to another cell or from one (engine cells move): no
+// cycle of it runs in this database meanwhile.
+type MovingError struct{ Account, Cell string }
+
+// Error says what to wait for.
+func (e *MovingError) Error() string {
+	return fmt.Sprintf("account %s is moving to or from cell %s: nothing is done about it here until "+
+		"engine cells move has ended", e.Account, e.Cell)
+}
+
 // Acquire takes the lease of an account for one cycle; it waits while another
 // cycle of the account runs, in this engine or another.
 func (d *Database) Acquire(ctx context.Context, account, engine string, options CycleOptions) (*Lease, error) {
@@ -122,6 +132,9 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 			if err != nil || taken {
 				return err
 			}
+			if err := l.refuseMoving(ctx); err != nil {
+				return err
+			}
 		}
 		// The row has a living holder that has not got the advisory lock.
 		select {
@@ -131,6 +144,19 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 		}
 		pause = min(2*pause, pollLeaseMax)
 	}
+}
+
+// refuseMoving fails for an account that moves between cells, of which a trigger lets nobody take the lease.
+func (l *Lease) refuseMoving(ctx context.Context) error {
+	moving := &MovingError{Account: l.Account}
+	err := l.conn.QueryRow(ctx, `SELECT cell FROM iasql_internal.moving WHERE account = $1`, l.Account).Scan(&moving.Cell)
+	switch {
+	case err == nil:
+		return moving
+	case errors.Is(err, pgx.ErrNoRows), lockTimedOut(err): // somebody else has the lease; or a move is about to begin
+		return nil
+	}
+	return err
 }
 
 // How often a lease is looked at that is held without its advisory lock, and
@@ -171,7 +197,10 @@ func (d *Database) startClock(ctx context.Context, conn *pgxpool.Conn, account s
 // living tells whether the lease l has a living holder: $2 is the engine that
 // asks, and $3 whether it knows that it is itself. Without that, a connection of
 // the engine that has got the process id of one that broke would pass for it.
-const living = `(l.pid IS NOT NULL AND (l.engine <> $2 OR $3) AND EXISTS (
+const living = `((l.engine <> $2 OR $3) AND ` + LeaseHeld + `)`
+
+// LeaseHeld tells whether the lease l has a living holder, for a role that sees the sessions of engines.
+const LeaseHeld = `(l.pid IS NOT NULL AND EXISTS (
 	SELECT FROM pg_stat_get_activity(l.pid) a WHERE a.usesysid = l.role AND strpos(a.application_name, l.engine) > 0)
 	AND NOT ` + stalled + `)`
 

@@ -37,6 +37,15 @@ BEGIN
     WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND a.atttypid >= 16384 AND NOT a.attisdropped
       AND NOT iasql_internal.trusted((SELECT t.typowner FROM pg_type t WHERE t.oid = a.atttypid)) LIMIT 1;
     IF NOT by_engine THEN
+        -- Of an account that moves to another cell nothing is written (moving.sql).
+        IF iasql_internal.something_moves() THEN
+            IF TG_OP = 'DELETE' THEN
+                SELECT array_agg(DISTINCT coalesce(r.j ->> 'account', r.j ->> 'name')) INTO accounts FROM (SELECT to_jsonb(o) AS j FROM old_rows o) r;
+            ELSE
+                SELECT array_agg(DISTINCT coalesce(r.j ->> 'account', r.j ->> 'name')) INTO accounts FROM (SELECT to_jsonb(n) AS j FROM new_rows n) r;
+            END IF;
+            PERFORM iasql_internal.refuse_moving(a.name) FROM unnest(accounts) a (name);
+        END IF;
         joined := iasql_internal.edited_batch();
         guarded := iasql_internal.guarded(TG_TABLE_NAME);
         IF guarded OR managed.holds_data THEN

@@ -42,8 +42,8 @@ DECLARE
 BEGIN
     SELECT * INTO known FROM iasql_internal.server_seen;
     SELECT * INTO here FROM iasql_internal.server();
-    lost := audit > 0 AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = audit)
-         OR operation > 0 AND NOT EXISTS (SELECT FROM public.iasql_operations o WHERE o.id = operation);
+    lost := audit > known.left_audit AND NOT EXISTS (SELECT FROM public.iasql_audit_log l WHERE l.id = audit)
+         OR operation > known.left_operation AND NOT EXISTS (SELECT FROM public.iasql_operations o WHERE o.id = operation);
     IF NOT lost AND (known.system_identifier, known.timeline) IS NOT DISTINCT FROM (here.system_identifier, here.timeline) THEN
         RETURN known.restored_why;
     END IF;

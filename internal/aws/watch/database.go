@@ -22,7 +22,8 @@ type database struct {
 const toRead = `
 	SELECT s.account, s.name, coalesce(s.region, ''), coalesce(s.queue, ''), coalesce(s.bucket, ''), s.prefix, s.all_accounts
 	FROM public.aws_event_source s JOIN iasql_internal.account a ON a.name = s.account
-	WHERE s.is_enabled AND NOT EXISTS (SELECT FROM iasql_internal.world w WHERE w.account = s.account AND w.trouble IS NOT NULL)`
+	WHERE s.is_enabled AND NOT EXISTS (SELECT FROM iasql_internal.world w WHERE w.account = s.account AND w.trouble IS NOT NULL)
+		AND NOT EXISTS (SELECT FROM iasql_internal.moving m WHERE m.account = s.account)`
 
 // sources returns the sources that are to be read.
 func (d database) sources(ctx context.Context) ([]source, error) {
