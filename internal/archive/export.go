@@ -97,7 +97,7 @@ func readLog(ctx context.Context, tx pgx.Tx) (*auditLog, error) {
 		       ARRAY(SELECT a.attname::text FROM pg_attribute a
 		             WHERE a.attrelid = 'public.iasql_audit_log'::regclass AND a.attnum > 0 AND NOT a.attisdropped
 		             ORDER BY a.attnum),
-		       now(), (SELECT l.ts FROM public.iasql_audit_log l ORDER BY l.id LIMIT 1),
+		       now(), (SELECT min(l.ts) FROM public.iasql_audit_log l), -- of an account that has come with its history, too
 		       (SELECT nullif(p.log_since, '-infinity') FROM iasql_internal.pruning p),
 		       extract(epoch FROM iasql_internal.setting('audit_retention')::interval)::double precision,
 		       iasql_internal.setting('audit_retention')`).
