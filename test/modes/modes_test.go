@@ -415,21 +415,25 @@ func TestLostAnswerToReplacement(t *testing.T) {
 				"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole",
 				"Principal": {"Service": "ec2.amazonaws.com"}}]}')`)
 			w.Settled()
-			w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`)
-			time.Sleep(200 * time.Millisecond)
-			w.PSQL(`SELECT iasql_sync_now()`) // its creation is within the window no longer
+			// Its creation is within the window no longer.
+			w.Admin(`UPDATE iasql_settings SET value = '0 seconds' WHERE name = 'consistency_window'`)
+			w.PSQL(`SELECT iasql_sync_now()`)
 			w.Settled()
 			var deleted atomic.Int32
 			proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
 				switch {
 				case c.Action == "DeleteRole" && deleted.Add(1) == 1:
 					return fault
-				case c.Action == "CreateQueue": // so that the cycle goes on for longer than a failed record backs off
-					return faultproxy.Fault{Before: func() { time.Sleep(2500 * time.Millisecond) }}
+				case c.Action == "CreateQueue": // so that the cycle goes on for longer than the failed record backs off
+					return faultproxy.Fault{Before: func() {
+						w.Becomes(time.Minute, "t", `SELECT EXISTS (SELECT FROM iasql_status
+							WHERE table_name = 'iam_role' AND attempts > 0 AND next_attempt_at <= now())`)
+					}}
 				}
 				return faultproxy.Fault{}
 			})
-			w.PSQL(`BEGIN`, `UPDATE iam_role SET path = '/new/' WHERE role_name = 'web'`, `INSERT INTO queue (name) VALUES ('slow')`, `COMMIT`)
+			w.PSQL(`BEGIN`, `UPDATE iam_role SET path = '/new/' WHERE role_name = 'web'`,
+				`INSERT INTO queue (name) VALUES ('slow')`, `COMMIT`)
 			w.PSQL(`SELECT iasql_wait_for_all(60)`) // it fails as soon as anything has failed
 			if got := w.PSQL(`SELECT path FROM iam_role WHERE role_name = 'web'`); got != "/new/" {
 				t.Errorf("the path is %s", got)
