@@ -22,6 +22,9 @@ func newCloud(n int) *cloud {
 	return &cloud{n: n, changed: map[string]modules.Row{}, calls: make(chan time.Time, 100)}
 }
 
+// mainAccount is the account that every installation has.
+const mainAccount = "main"
+
 var owner = &modules.Table{Name: "owner", Doc: "Accounts.", Provider: "bench", DefinesAccounts: true,
 	Columns: []modules.Column{{Name: "name", Type: modules.TypeText, Required: true, Identity: true, Doc: "Name."}}}
 
@@ -50,7 +53,9 @@ func (c *cloud) Table() *modules.Table { return thing }
 
 // id differs between runs of different sizes: the journal remembers objects
 // that were written a moment ago.
-func (c *cloud) id(i int) string { return fmt.Sprintf("thing-%d-%08d", c.n, i) }
+func (c *cloud) id(account string, i int) string {
+	return fmt.Sprintf("thing-%d-%s-%08d", c.n, account, i)
+}
 
 func (c *cloud) object(key string, i int) modules.Row {
 	if row, ok := c.changed[key]; ok {
@@ -65,14 +70,14 @@ func (c *cloud) object(key string, i int) modules.Row {
 	}
 }
 
-// List gives all objects, page by page.
-func (c *cloud) List(_ context.Context, _ modules.ListRequest, page func([]modules.Observation) error) error {
+// List gives all objects of an account, page by page.
+func (c *cloud) List(_ context.Context, asked modules.ListRequest, page func([]modules.Observation) error) error {
 	for from := 0; from < c.n; from += *pageSize {
 		time.Sleep(*latency)
 		rows := make([]modules.Row, 0, *pageSize)
 		c.lock.Lock()
 		for i := from; i < min(from+*pageSize, c.n); i++ {
-			rows = append(rows, c.object(c.id(i), i))
+			rows = append(rows, c.object(c.id(asked.Scope.Account, i), i))
 		}
 		c.lock.Unlock()
 		if err := page(modules.Observe(rows...)); err != nil {
@@ -90,8 +95,9 @@ func (c *cloud) Get(_ context.Context, asked modules.GetRequest) ([]modules.Obse
 	var rows []modules.Row
 	for _, identity := range asked.Identities {
 		var i int
-		if _, err := fmt.Sscanf(identity["thing_id"].String(), fmt.Sprintf("thing-%d-%%d", c.n), &i); err == nil && i < c.n {
-			rows = append(rows, c.object(c.id(i), i))
+		id, of := identity["thing_id"].String(), fmt.Sprintf("thing-%d-%s-%%d", c.n, asked.Scope.Account)
+		if _, err := fmt.Sscanf(id, of, &i); err == nil && i < c.n {
+			rows = append(rows, c.object(id, i))
 		}
 	}
 	return modules.Observe(rows...), nil

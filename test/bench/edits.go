@@ -93,6 +93,16 @@ func (e *editor) settled(ctx context.Context) error {
 	return nil
 }
 
+// indexed waits until the engine has indexed for the search what has come, which it does some at a time.
+func (e *editor) indexed(ctx context.Context) error {
+	for left := true; left; time.Sleep(100 * time.Millisecond) {
+		if err := e.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.search_pending)`).Scan(&left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // measureEdits times edits in all installations by turns, with engines that
 // have nothing else to do; then in the one of 100,000 while the engine lists.
 func measureEdits(ctx context.Context, benches []*bench) error {

@@ -91,11 +91,16 @@ func (in *installation) remove(ctx context.Context) error {
 	if _, err := in.user.Exec(ctx, `SELECT * FROM iasql_uninstall('shared')`); err != nil {
 		return err
 	}
+	in.halt()
+	return nil
+}
+
+// halt ends the engines.
+func (in *installation) halt() {
 	for _, stop := range in.stops {
 		stop()
 	}
 	in.user.Close()
-	return nil
 }
 
 func measureEngines(ctx context.Context, url string) error {

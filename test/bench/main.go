@@ -31,7 +31,11 @@ var (
 		"directory of a binary terraform-provider-aws, to time terraform plan with; not done if empty")
 	profiles = flag.String("profile", "",
 		"directory for pprof profiles of what is measured in this process; none if empty")
-	repeat = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
+	repeat   = flag.Int("repeat", 3, "quiet cycles to time, after a warm-up")
+	cells    = flag.Int("cells", 4, "cells that work side by side")
+	accounts = flag.Int("accounts", 10, "accounts that the cells have in all, each with so many objects")
+	days     = flag.Int("days", 365, "days that pass")
+	daily    = flag.Int("daily", 1000, "edits of a day")
 )
 
 // figure is a line of the result.
@@ -76,6 +80,10 @@ func run(ctx context.Context) error {
 			measure = func(ctx context.Context, _, url string) error { return measureScripted(ctx, url, list) }
 		case "sizes":
 			measure = func(ctx context.Context, _, url string) error { return measureSizes(ctx, url, list) }
+		case "cells":
+			measure = func(ctx context.Context, dir, _ string) error { return measureCells(ctx, dir, list) }
+		case "year":
+			measure = measureYear
 		case "mixed":
 			measure = measureMixed
 		case "engines":
@@ -109,12 +117,20 @@ func withCluster(ctx context.Context, measure func(ctx context.Context, dir, url
 	if err := os.Chmod(dir, 0o755); err != nil { // PostgreSQL runs as another user than root
 		return err
 	}
-	pg, err := devenv.StartPostgres(ctx,
-		devenv.PostgresOptions{DataDir: filepath.Join(dir, "data"), Settings: map[string]string{
-			"shared_buffers": "512MB", "max_wal_size": "4GB", "max_connections": "500"}})
+	pg, err := cluster(ctx, filepath.Join(dir, "data"), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = pg.Stop(ctx) }()
 	return measure(ctx, dir, pg.AdminURL())
+}
+
+// cluster starts a server of its own, with additions to its environment and further settings.
+func cluster(ctx context.Context, dir string, env []string, settings ...string) (*devenv.Postgres, error) {
+	all := map[string]string{"shared_buffers": "512MB", "max_wal_size": "4GB", "max_connections": "500"}
+	for _, setting := range settings {
+		name, value, _ := strings.Cut(setting, "=")
+		all[name] = value
+	}
+	return devenv.StartPostgres(ctx, devenv.PostgresOptions{DataDir: dir, Settings: all, Env: env})
 }

@@ -20,6 +20,8 @@ type sharedCloud struct {
 	tokens  map[string]string
 	serial  int
 	name    string // the journal remembers objects that were written a moment ago
+
+	updates chan time.Time // when updates were made, while somebody listens
 }
 
 var item = &modules.Table{Name: "item", Doc: "Items.", Provider: "bench", Reach: modules.PerAccount,
@@ -49,6 +51,19 @@ func (c *sharedCloud) made() int {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.serial
+}
+
+// listen has the times of updates sent, until unlisten.
+func (c *sharedCloud) listen() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.updates = make(chan time.Time, 100)
+}
+
+func (c *sharedCloud) unlisten() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.updates = nil
 }
 
 // add makes an object; the lock is held.
@@ -107,6 +122,9 @@ func (c *sharedCloud) Update(ctx context.Context, m modules.Mutation) error {
 		time.Sleep(c.latency)
 		c.lock.Lock()
 		defer c.lock.Unlock()
+		if c.updates != nil {
+			c.updates <- time.Now()
+		}
 		for _, name := range m.Columns {
 			c.objects[m.Scope.Account][m.Have["item_id"].String()][name] = m.Want[name]
 		}

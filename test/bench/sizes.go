@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -114,16 +113,13 @@ func (b *bench) sized(ctx context.Context) error {
 	}
 	report("a record, imported: write-ahead log", b.n, float64(log-empty.log)/float64(b.n), "bytes", "")
 
-	// An engine indexes for the search what has come, some at a time.
 	e, err := b.edit(ctx)
 	if err != nil {
 		return err
 	}
 	defer e.stop()
-	for left := true; left; time.Sleep(100 * time.Millisecond) {
-		if err := b.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM iasql_internal.search_pending)`).Scan(&left); err != nil {
-			return err
-		}
+	if err := e.indexed(ctx); err != nil {
+		return err
 	}
 	before, err := b.usage(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"iasql/internal/devenv"
+	"iasql/internal/test/clock"
 )
 
 // Temporary makes a directory that PostgreSQL may reach, whose user is another
@@ -92,34 +93,19 @@ func (d *Disk) Cluster(t *testing.T) string {
 }
 
 // Clock is a clock that can jump, for processes that have Env.
-type Clock struct {
-	Env  []string
-	file string
-}
+type Clock struct{ *clock.Clock }
 
 // NewClock fails where libfaketime is not installed.
 func NewClock(t *testing.T) (*Clock, error) {
 	t.Helper()
-	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	if err != nil || len(libraries) == 0 {
-		return nil, errors.New("libfaketime is not here; make deps-all installs it")
-	}
-	c := &Clock{file: filepath.Join(Temporary(t), "clock")}
-	c.Env = []string{"LD_PRELOAD=" + libraries[0], "FAKETIME_TIMESTAMP_FILE=" + c.file, "FAKETIME_CACHE_DURATION=1",
-		"FAKETIME_DONT_FAKE_MONOTONIC=1"}
-	c.Jump(t, "+0")
-	return c, nil
+	c, err := clock.New(Temporary(t))
+	return &Clock{c}, err
 }
 
 // Jump sets how far the clock is off, such as +1d, within a second.
 func (c *Clock) Jump(t *testing.T, by string) {
 	t.Helper()
-	// Renamed into place: it may be read at any moment.
-	err := os.WriteFile(c.file+".new", []byte(by+"\n"), 0o644)
-	if err == nil {
-		err = os.Rename(c.file+".new", c.file)
-	}
-	if err != nil {
+	if err := c.Clock.Jump(by); err != nil {
 		t.Error(err)
 	}
 }
