@@ -49,6 +49,9 @@ BEGIN
     IF owner IS NULL THEN
         RETURN false;
     END IF;
+    IF iasql_internal.something_moves() THEN
+        PERFORM iasql_internal.refuse_moving(owner);
+    END IF;
     PERFORM iasql_internal.enqueue('push', owner);
     RETURN true;
 END

@@ -3,6 +3,7 @@ package cells
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"iasql/internal/cells"
+	"iasql/internal/test/faultproxy"
 	"iasql/internal/test/harness"
 )
 
@@ -94,6 +96,34 @@ func TestMoveObstacles(t *testing.T) {
 	if got := m.traces("us"); got != "" {
 		t.Errorf("the target has something in: %s", got)
 	}
+}
+
+// TestRetryWhileMoving: a retry is refused while the account is held: where that arrives, nobody would know of it.
+func TestRetryWhileMoving(t *testing.T) {
+	t.Parallel()
+	w := harness.NewWorld(t)
+	proxy := faultproxy.Start(t, w.AWS.Endpoint)
+	w.Endpoint = proxy.URL
+	proxy.Set(func(c faultproxy.Call) faultproxy.Fault {
+		if c.Action == "CreateQueue" {
+			return faultproxy.Fault{Status: http.StatusForbidden, Code: "AccessDenied", Message: "no"}
+		}
+		return faultproxy.Fault{}
+	})
+	w.Serve()
+	w.Install([]string{"us-east-1"}, "aws_sqs")
+	w.PSQL(`INSERT INTO queue (name) VALUES ('refused')`)
+	w.Becomes(time.Minute, "t", `SELECT count(*) > 0 FROM iasql_status WHERE table_name = 'queue' AND attempts > 0`)
+	w.Admin(`INSERT INTO iasql_internal.moving (account, move, cell, side)
+		SELECT account, gen_random_uuid(), 'us', 'leaving' FROM queue`)
+	const retry = `SELECT iasql_retry('queue', id) FROM queue`
+	if got, err := w.TryPSQL(w.UserURL, retry); err == nil || !strings.Contains(err.Error(), "IA070") {
+		t.Errorf("a retry while the account moves: %s, %v", got, err)
+	}
+	w.Admin(`DELETE FROM iasql_internal.moving`)
+	proxy.Set(func(faultproxy.Call) faultproxy.Fault { return faultproxy.Fault{} })
+	w.PSQL(retry)
+	w.Settled()
 }
 
 // login makes a role that may read in both cells, and have its password known to the commands.
