@@ -3,6 +3,7 @@ package economy
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -21,20 +22,23 @@ import (
 
 var (
 	fleetSize  = flag.Int("fleet", 4, "how many accounts TestFleet has, at least 4")
-	allModules = flag.Bool("all-modules", false, "TestFleet installs every module of AWS, and keeps sync_interval as it is")
+	allModules = flag.Bool("all-modules", false,
+		"TestFleet installs every module of AWS, and keeps sync_interval as it is")
 )
 
 const (
 	fleetEngines = 3
-	// emulated is how many accounts with all modules the emulator carries, which is one process of Python. The reads of
-	// more are answered by a recorder.
+	// emulated is how many accounts with all modules the emulator carries, which is one process of Python. The reads
+	// of more are answered by a recorder.
 	emulated = 20
 	// accountPlaces is how many accounts' cycles run at once in an engine: the default of --accounts.
 	accountPlaces = 16
 	// phaseCycles is how many full cycles each healthy account completes in a phase.
 	phaseCycles = 2
-	// fleetPatience is how long the fleet may take for what has to come.
+	// fleetPatience is how long the fleet may take for what has to come, and editPatience an edit until its call. They
+	// are no promises.
 	fleetPatience = 10 * time.Minute
+	editPatience  = 3 * time.Minute
 )
 
 // sick is what becomes of the calls of an account.
@@ -59,13 +63,18 @@ type fleet struct {
 	ill     atomic.Pointer[map[string]sick] // by the account's id
 	held    atomic.Int64                    // calls that nobody answers
 	release chan struct{}
-	calls   atomic.Int64
 }
 
-// TestFleet: three engines keep many accounts, each in one region with a queue of its own. Edits arrive in each account.
-// When every call of one account is throttled, of another denied and of a third never answered, the cycles and edits of
-// all others go on, nothing of the three is deleted, and their edits arrive when they are well again. What depends on
-// the machine is printed.
+// lacking are reads that the emulator does not know, and fails. Here there is nothing of what they list.
+var lacking = map[string]string{
+	"ecr-public DescribeRepositories": `{"repositories": []}`,
+	"codebuild ListSourceCredentials": `{"sourceCredentialsInfos": []}`,
+}
+
+// TestFleet: three engines keep many accounts, each in one region with a queue of its own. Edits arrive in each. When
+// every call of one account is throttled, of another denied and of a third never answered, the cycles and edits of all
+// others go on, nothing of the three is deleted, and their edits arrive when they are well again. What depends on the
+// machine is printed.
 //
 // The emulator answers everything for up to 20 accounts. Of more it answers SQS, all writes, and each other read once,
 // for the account that asks first; the others get the same from a recorder.
@@ -76,9 +85,9 @@ func TestFleet(t *testing.T) {
 	f.log("after the first cycle of all")
 
 	begun := f.now()
-	calls, watch := f.calls.Load(), time.Now()
-	f.cycle(begun, f.names)
-	t.Logf("quiet: %.0f calls a minute", float64(f.calls.Load()-calls)/time.Since(watch).Minutes())
+	watch := time.Now()
+	n, most := calls(f.proxy, func() { f.cycle(begun, f.names) })
+	t.Logf("quiet: %.0f calls a minute: %s", float64(n)/time.Since(watch).Minutes(), most)
 	f.report("quiet", begun)
 
 	healthy := f.names[:len(f.names)-3]
@@ -91,7 +100,7 @@ func TestFleet(t *testing.T) {
 	begun = f.now()
 	f.edit("three sick", healthy, func() { f.cycle(begun, healthy) })
 	if f.held.Load() == 0 {
-		t.Error("no call of the hanging account waits for its answer")
+		t.Error("no call of the hanging account waits for its answer any more")
 	}
 	f.report("three sick", begun)
 	pending := f.PSQL(`SELECT count(DISTINCT account) FROM iasql_audit_log WHERE NOT settled`)
@@ -110,6 +119,9 @@ func TestFleet(t *testing.T) {
 // newFleet starts the engines, and adds the accounts.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
+	if *fleetSize < 4 {
+		t.Fatalf("-fleet %d: give at least 4, of which three fall sick", *fleetSize)
+	}
 	w, proxy := world(t)
 	f := &fleet{World: w, proxy: proxy, called: map[string]chan time.Time{}, release: make(chan struct{})}
 	f.ill.Store(&map[string]sick{})
@@ -145,8 +157,10 @@ func newFleet(t *testing.T) *fleet {
 	for _, a := range accounts[1:] {
 		rows = append(rows, fmt.Sprintf("('a%s', '%[1]s', '%s', '%s')", a.ID, a.AccessKeyID, a.SecretAccessKey))
 	}
-	w.PSQL(`INSERT INTO aws_account (name, account_id, access_key_id, secret_access_key) VALUES ` + strings.Join(rows, ", "))
-	w.Becomes(fleetPatience, fmt.Sprint(len(accounts)), `SELECT count(DISTINCT account) FROM aws_regions WHERE is_default`)
+	w.PSQL(`INSERT INTO aws_account (name, account_id, access_key_id, secret_access_key) VALUES ` +
+		strings.Join(rows, ", "))
+	w.Becomes(fleetPatience, fmt.Sprint(len(accounts)),
+		`SELECT count(DISTINCT account) FROM aws_regions WHERE is_default`)
 	return f
 }
 
@@ -172,8 +186,8 @@ func (f *fleet) install() {
 	f.PSQL(`UPDATE aws_regions SET is_enabled = true WHERE region = 'us-east-1'`)
 	begun = time.Now()
 	at := f.now()
-	f.PSQL(`SELECT iasql_sync_now()`)
-	f.Logf("a full cycle of %d accounts in one region: %s", len(f.names), took(begun))
+	n, _ := calls(f.proxy, func() { f.PSQL(`SELECT iasql_sync_now()`) })
+	f.Logf("a full cycle of %d accounts in one region: %d calls, %s", len(f.names), n, took(begun))
 	f.report("the first cycle", at)
 	f.PSQL(`INSERT INTO queue (account, name) SELECT name, 'edited' FROM aws_account`)
 	f.Becomes(fleetPatience, "0", `SELECT count(*) FROM iasql_audit_log WHERE NOT settled`)
@@ -184,7 +198,6 @@ func (f *fleet) install() {
 
 // answer decides what becomes of a call, and tells who waits for an edit of its account.
 func (f *fleet) answer(c faultproxy.Call) faultproxy.Fault {
-	f.calls.Add(1)
 	id := accountOf(c)
 	switch (*f.ill.Load())[id] {
 	case throttledAccount:
@@ -202,6 +215,9 @@ func (f *fleet) answer(c faultproxy.Call) faultproxy.Fault {
 		case f.called[id] <- time.Now():
 		default: // nobody waits: it is the same edit once more
 		}
+	}
+	if body, ok := lacking[c.Service+" "+c.Action]; ok {
+		return faultproxy.Fault{Answer: &faultproxy.Answer{Status: http.StatusOK, Body: []byte(body)}}
 	}
 	if f.recorder != nil {
 		if a, ok := f.recorder.recorded(c); ok {
@@ -224,6 +240,7 @@ func (f *fleet) fall() {
 	for _, name := range f.names[len(f.names)-3:] {
 		f.PSQL(fmt.Sprintf(`UPDATE queue SET visibility_timeout = 100 WHERE account = '%s'`, name))
 	}
+	f.Eventually(fleetPatience, "a call to hang", func() bool { return f.held.Load() > 0 })
 }
 
 // heal ends all sickness, for good.
@@ -276,15 +293,21 @@ func (f *fleet) edit(what string, accounts []string, do func()) {
 			}
 		}
 	})
-	do()
-	close(stop)
-	editor.Wait()
+	func() {
+		defer editor.Wait()
+		defer close(stop)
+		do()
+	}()
+	if f.Failed() {
+		f.FailNow()
+	}
 	slices.Sort(times)
 	f.Logf("%s: %d edits, each until its call: p50 %s, p99 %s, the longest %s", what, len(times),
 		times[len(times)/2].Round(100*time.Microsecond), times[len(times)*99/100].Round(100*time.Microsecond),
 		times[len(times)-1].Round(100*time.Microsecond))
 	// What was edited last is confirmed by a further read.
-	f.Becomes(fleetPatience, "0", fmt.Sprintf(`SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND account = ANY ('{%s}')`,
+	f.Becomes(fleetPatience, "0", fmt.Sprintf(
+		`SELECT count(*) FROM iasql_audit_log WHERE NOT settled AND account = ANY ('{%s}')`,
 		strings.Join(accounts, ",")))
 }
 
@@ -299,14 +322,15 @@ func (f *fleet) once(name string, timeout int) (time.Duration, error) {
 	default:
 	}
 	begun := time.Now()
-	if _, err := f.user.Exec(f.Context(), `UPDATE queue SET visibility_timeout = $2 WHERE account = $1`, name, timeout); err != nil {
+	_, err := f.user.Exec(f.Context(), `UPDATE queue SET visibility_timeout = $2 WHERE account = $1`, name, timeout)
+	if err != nil {
 		return 0, err
 	}
 	select {
 	case at := <-f.called[id]:
 		return at.Sub(begun), nil
-	case <-time.After(fleetPatience):
-		return 0, fmt.Errorf("it has not arrived within %s", fleetPatience)
+	case <-time.After(editPatience):
+		return 0, fmt.Errorf("it has not arrived within %s", editPatience)
 	}
 }
 
@@ -323,19 +347,25 @@ func (f *fleet) deleted() string {
 func (f *fleet) report(what, since string) {
 	f.Helper()
 	sickNames := strings.Join(f.names[len(f.names)-3:], ",")
-	const window = `WITH full_cycles AS (
-			SELECT *, started - lag(ended, 1, '%[1]s') OVER (PARTITION BY account ORDER BY id) AS waited, ended - started AS took,
-				account = ANY ('{%[2]s}') AS may_fall FROM iasql_cycles WHERE kind = 'full' AND started > '%[1]s')`
-	f.Logf("%s: full cycles by engine: %s", what, f.Admin(fmt.Sprintf(window+
-		`SELECT string_agg(n::text, ' ' ORDER BY n) FROM (SELECT count(*) AS n FROM full_cycles GROUP BY engine) AS by_engine`,
+	const window = `
+		WITH full_cycles AS (
+			SELECT *, ended - started AS took, account = ANY ('{%[2]s}') AS may_fall,
+			       started - lag(ended, 1, '%[1]s') OVER (PARTITION BY account ORDER BY id) AS waited
+			FROM iasql_cycles WHERE kind = 'full' AND started > '%[1]s')`
+	f.Logf("%s: full cycles by engine: %s", what, f.Admin(fmt.Sprintf(window+`
+		SELECT string_agg(n::text, ' ' ORDER BY n)
+		FROM (SELECT count(*) AS n FROM full_cycles GROUP BY engine) AS by_engine`,
 		since, sickNames)))
 	for _, group := range []struct{ name, is string }{{"healthy", "NOT may_fall"}, {"last three", "may_fall"}} {
-		f.Logf("%s, %s accounts: %s", what, group.name, strings.ReplaceAll(f.Admin(fmt.Sprintf(window+`
-			SELECT format('%%s accounts had cycles, of each %%s to %%s; an account waited for its next: at most %%s s; a cycle took %%s to %%s s, on average %%s s',
-				count(*), min(n), max(n), round(max(waited), 2), round(min(least), 2), round(max(most), 2), round(avg(mean), 2))
-			FROM (SELECT count(*) AS n, extract(epoch FROM max(waited)) AS waited, extract(epoch FROM min(took)) AS least,
-					extract(epoch FROM max(took)) AS most, extract(epoch FROM avg(took)) AS mean
-				FROM full_cycles WHERE `+group.is+` GROUP BY account) AS by_account`, since, sickNames)), "|", " "))
+		f.Logf("%s, %s accounts: %s", what, group.name, f.Admin(fmt.Sprintf(window+`
+			SELECT format('%%s accounts had cycles, of each %%s to %%s; an account waited for its next: at most %%s s; '
+			           || 'a cycle took %%s to %%s s, on average %%s s',
+			       count(*), min(n), max(n), round(max(waited), 2), round(min(least), 2), round(max(most), 2),
+			       round(avg(mean), 2))
+			FROM (SELECT count(*) AS n, extract(epoch FROM max(waited)) AS waited,
+			             extract(epoch FROM min(took)) AS least, extract(epoch FROM max(took)) AS most,
+			             extract(epoch FROM avg(took)) AS mean
+			      FROM full_cycles WHERE `+group.is+` GROUP BY account) AS by_account`, since, sickNames)))
 	}
 }
 
@@ -345,8 +375,9 @@ func (f *fleet) log(when string) {
 	for i, e := range f.engines {
 		f.Logf("%s: engine %d: %s", when, i+1, resident(f.T, e.PID()))
 	}
-	f.Logf("%s: problems: %s", when, strings.ReplaceAll(f.PSQL(
-		`SELECT count(*), split_part(record, ' ', 1), left(min(message), 160) FROM iasql_problems GROUP BY 2 ORDER BY 1 DESC LIMIT 5`), "\n", "; "))
+	f.Logf("%s: problems: %s", when, strings.ReplaceAll(f.PSQL(`
+		SELECT count(*), split_part(record, ' ', 1), left(min(message), 160) FROM iasql_problems
+		GROUP BY 2 ORDER BY 1 DESC LIMIT 5`), "\n", "; "))
 }
 
 // resident returns a process's memory, now and at most (proc(5), /proc/pid/status).

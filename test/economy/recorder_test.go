@@ -11,8 +11,8 @@ import (
 )
 
 // recorder answers reads of many accounts with what the emulator answered one of them. The account's id is exchanged,
-// also within ARNs. So every account looks as if it held the same objects, with the same ids of VPCs and subnets. Writes
-// and the service live are never answered by it.
+// also within ARNs. So every account looks as if it held the same objects, with the same ids of VPCs and subnets.
+// Writes and the service live are never answered by it.
 type recorder struct {
 	live string // the service that each account has of its own, as calls sign it
 
