@@ -175,6 +175,12 @@ CELL_RECORDS ?= 250000
 many-cells: deps test-engine ## Query four cells of CELL_RECORDS records each (default 250000) by their union
 	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/cells -run TestManyRecords -count=1 -timeout 0 -vet=off -v -args -records $(CELL_RECORDS)
 
+ACCOUNTS ?= 200
+
+.PHONY: fleet
+fleet: deps test-engine ## Keep ACCOUNTS accounts (default 200) with every module by three engines, while one is throttled, one denied and one hangs
+	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/economy -run 'TestFleet$$' -count=1 -timeout 0 -vet=off -v -args -fleet $(ACCOUNTS) -all-modules
+
 .PHONY: move-cells
 move-cells: deps test-engine ## Move an account TRIALS times (default 10) between two cells while it is written, killed in each step; and one of RECORDS records
 	IASQL_TEST_ENGINE=$(CURDIR)/.cache/test/engine go test ./test/cells -run 'TestMoveKilled|TestMoveMany' -count=1 -timeout 0 -vet=off -v -args -trials $(TRIALS) -records $(RECORDS)
