@@ -31,8 +31,8 @@ var recoveryTable = &modules.Table{
 				"by host_scope, too."},
 		{Name: "after", Type: modules.TypeInteger, Required: true, Identity: true,
 			Check: "after BETWEEN 1 AND 1000",
-			Doc: "After how many failures in succession. They are counted anew after a success, and after a change of " +
-				"the container's row. That a host cannot be reached is no failure."},
+			Doc: "After how many failures in succession. They are counted anew after a success, and after a change " +
+				"of the container's row. That a host cannot be reached is no failure."},
 		{Name: "action", Type: modules.TypeText, Required: true, Enum: hosts.RecoverActions,
 			Doc: "retry: it is tried again, less and less often. restart_runtime: the unit docker.service or " +
 				"podman.service is restarted once, with what that does to the other containers, and it is tried " +
