@@ -21,6 +21,7 @@ import (
 	"iasql/internal/modules/awsaccount"
 	"iasql/internal/modules/awstypes"
 	"iasql/internal/modules/host"
+	"iasql/internal/modules/hostcontainers"
 	"iasql/internal/platform"
 	"iasql/internal/tracing"
 )
@@ -103,7 +104,8 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 			clients = aws.New(aws.Options{Accounts: awsaccount.LoadCredentials(pool),
 				ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer,
 				Observe: calls})
-			machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: flags.HostRoots})
+			machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool),
+				Roots: flags.HostRoots})
 			return allModules(clients, machines)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {

@@ -358,7 +358,7 @@ func Answered(name string, changing bool, err error) error {
 		errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	e := &modules.Error{Class: modules.Transient, Code: "Runtime", Err: err,
+	e := &modules.Error{Class: modules.Transient, Code: CodeRuntime, Err: err,
 		Message: fmt.Sprintf("host %s: %s", name, Words(err))}
 	switch {
 	case client.IsErrConnectionFailed(err):

@@ -59,6 +59,8 @@ type Options struct {
 	Load func(ctx context.Context, host string) (Settings, error)
 	// Roots are the directories of this machine that may be hosts.
 	Roots []string
+	// Recovery returns what is to be done after failures of a container of a host; nil: nothing is.
+	Recovery func(ctx context.Context, host, container string) (Recovery, error)
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.
 	Runner func(arch string) ([]byte, error)
 }

@@ -103,7 +103,7 @@ func (w *world) engine(others ...string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-				machines = hosts.New(hosts.Options{Load: host.Load(pool), Roots: append(others, w.root, "/"),
+				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Roots: append(others, w.root, "/"),
 					Runner: func(string) ([]byte, error) { return built() }})
 				return registry(machines)
 			},

@@ -18,7 +18,7 @@ import (
 )
 
 // Version is of the protocol: an engine talks to a runner of its own version alone.
-const Version = 2
+const Version = 3
 
 // The verbs of requests.
 const (

@@ -324,6 +324,10 @@ func (r *unitReader) run(want, now *Unit) error {
 		}
 	}
 	switch {
+	case want.Anew && l.alive():
+		return r.start(name, "RestartUnit", l, kept)
+	case want.Anew:
+		return r.start(name, "StartUnit", l, kept)
 	case want.Running != nil && !*want.Running && l.running():
 		return r.stop(name)
 	case want.Running != nil && *want.Running && !l.running():

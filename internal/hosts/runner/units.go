@@ -39,6 +39,9 @@ type Unit struct {
 	Due []string `json:"due,omitempty"`
 	// Restart asks for what is due. It is never told of a unit.
 	Restart bool `json:"restart,omitempty"`
+	// Anew asks for a restart although nothing is due, and for a start of what is not active. It is never told of a
+	// unit.
+	Anew bool `json:"anew,omitempty"`
 }
 
 // The states of a unit's file.

@@ -227,7 +227,7 @@ func start(ctx context.Context, host string, c *client.Client, id, name string) 
 		if client.IsErrConnectionFailed(err) {
 			return err
 		}
-		return hosts.Failure(modules.Transient, "Start", host, "container %s cannot be started: %s", name,
+		return hosts.Failure(modules.Transient, hosts.CodeStart, host, "container %s cannot be started: %s", name,
 			hosts.Words(err))
 	}
 	return nil
@@ -289,10 +289,16 @@ func connect(ctx context.Context, host string, c *client.Client, id, name, netwo
 	return err
 }
 
+// Create implements [modules.Creator]. It takes over nothing that is there already.
+func (r *containerResource) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
+	made, err := r.exclusive.Create(ctx, m)
+	return made, r.recovered(ctx, &m, m.Want[columnName].String(), err)
+}
+
 // Update implements [modules.Updater]: what can be changed in place.
 func (r *containerResource) Update(ctx context.Context, m modules.Mutation) error {
 	name := m.Have[columnName].String()
-	return r.hosts.Change(ctx, &m, r.kind, "ChangeContainer", name, func(c *client.Client) error {
+	err := r.hosts.Change(ctx, &m, r.kind, actionChange, name, func(c *client.Client) error {
 		id, err := idOf(ctx, m.Scope.Account, c, m.Have)
 		if err != nil {
 			return err
@@ -303,6 +309,7 @@ func (r *containerResource) Update(ctx context.Context, m modules.Mutation) erro
 		}
 		return change(ctx, m.Scope.Account, c, id, name, &m)
 	})
+	return r.recovered(ctx, &m, name, err)
 }
 
 func change(ctx context.Context, host string, c *client.Client, id, name string, m *modules.Mutation) error {

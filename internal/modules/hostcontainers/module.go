@@ -1,5 +1,6 @@
 // Package hostcontainers is the module host_containers: what Docker or Podman has on hosts, as far as a scope names it
-// (tables host_image, host_container_network, host_volume and host_container).
+// (tables host_image, host_container_network, host_volume and host_container), and what is done about containers that
+// fail again and again (host_recovery).
 //
 // Both have one API, which the engine speaks over the host's connection: see package hosts. Whatever identifies what
 // was
@@ -25,9 +26,10 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_containers",
-		Version:      1,
+		Version:      2,
 		Doc:          "Containers of hosts by Docker or Podman, and their images, volumes and networks.",
 		Dependencies: []string{"host"},
+		Settings:     []*modules.Table{recoveryTable},
 		Resources:    []modules.Resource{images(h), networks(h), volumes(h), containers(h)},
 		Migrations:   map[int]string{1: functions},
 		Drop:         drop,
