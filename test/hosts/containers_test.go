@@ -46,7 +46,7 @@ func (w *world) rests() {
 	before := w.PSQL(`SELECT (SELECT count(*) FROM iasql_operations) + (SELECT count(*) FROM iasql_audit_log)`)
 	w.sync()
 	if after := w.PSQL(`SELECT (SELECT count(*) FROM iasql_operations) + (SELECT count(*) FROM iasql_audit_log)`); after != before {
-		w.Errorf("a quiet cycle has written: %s", w.PSQL(`SELECT table_name, action, changes FROM iasql_audit_log ORDER BY id DESC LIMIT 5`))
+		w.Errorf("a quiet cycle has written: %s", w.PSQL(`SELECT table_name, origin, change_type, change FROM iasql_audit_log ORDER BY id DESC LIMIT 5`))
 	}
 }
 
@@ -216,17 +216,17 @@ func conformContainers(t *testing.T, w *world, d *daemon, image string) {
 	w.PSQL(`INSERT INTO host_container (account, name, image, command) VALUES ('here', 'app-job', '` + image + `', '{3}')`)
 	w.Becomes(shortly, "t", `SELECT bool_or(message LIKE '%there is no image % yet%') FROM iasql_status WHERE table_name = 'host_container'`)
 	w.PSQL(`INSERT INTO host_image (account, name) VALUES ('here', '` + image + `')`)
-	w.rests()
 	// One that fails says so, and one that cannot be started is not left behind. What is mended is made anew.
 	w.becomes("running|exited|3", `SELECT concat_ws('|', state, status, exit_code) FROM host_container`)
+	w.rests()
 	w.PSQL(`UPDATE host_container SET entrypoint = '{/nowhere}'`)
 	w.Becomes(2*shortly, "t", `SELECT bool_or(message LIKE '%cannot be started%/nowhere%') FROM iasql_status WHERE table_name = 'host_container'`)
 	if n := d.count(); n != 0 {
 		t.Errorf("there are %d containers", n)
 	}
 	w.PSQL(`UPDATE host_container SET entrypoint = NULL, command = '{0}', job = true`)
-	w.rests()
 	w.becomes("running|exited|0", `SELECT concat_ws('|', state, status, exit_code) FROM host_container`)
+	w.rests()
 	// What somebody removes is removed here.
 	if _, err := d.ContainerRemove(ctx, "app-job", client.ContainerRemoveOptions{Force: true}); err != nil {
 		t.Fatal(err)
