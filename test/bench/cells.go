@@ -69,6 +69,8 @@ func measureTogether(ctx context.Context, dir string, n, number, accounts int) (
 		f, err := timed(ctx, together, do)
 		f.What, f.Unit, f.Value = fmt.Sprint(what, ", ", number, " cells"), unit, float64(count)/f.Value
 		all = append(all, f)
+		// It may take long until the next is known.
+		fmt.Fprintf(os.Stderr, "bench: %s of %d: %.0f %s, %s\n", f.What, n, f.Value, unit, f.Detail)
 		return err
 	}
 	cycle := func(ctx context.Context, c *cell, pulled int) error {
@@ -97,6 +99,9 @@ func measureTogether(ctx context.Context, dir string, n, number, accounts int) (
 		return cycle(ctx, c, 0)
 	}); err != nil {
 		return nil, err
+	}
+	if *edits == 0 {
+		return all, nil
 	}
 	return all, measureCellEdits(ctx, together, measure)
 }

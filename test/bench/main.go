@@ -26,7 +26,7 @@ var (
 	out      = flag.String("out", "", "directory for figures.json, the table and the curves; none if empty")
 	pageSize = flag.Int("page", 1000, "objects in a page of a listing")
 	latency  = flag.Duration("latency", 0, "how long the scripted cloud takes to answer")
-	edits    = flag.Int("edits", 200, "user edits to time")
+	edits    = flag.Int("edits", 200, "user edits to time; cells: 0 for none")
 	provider = flag.String("terraform-provider", "",
 		"directory of a binary terraform-provider-aws, to time terraform plan with; not done if empty")
 	profiles = flag.String("profile", "",
