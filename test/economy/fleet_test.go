@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -393,27 +392,11 @@ func (f *fleet) report(what, since string) {
 func (f *fleet) log(when string) {
 	f.Helper()
 	for i, e := range f.engines {
-		f.Logf("%s: engine %d: %s", when, i+1, resident(f.T, e.PID()))
+		f.Logf("%s: engine %d: %s", when, i+1, harness.Resident(f.T, e.PID()))
 	}
 	f.Logf("%s: problems: %s", when, strings.ReplaceAll(f.PSQL(`
 		SELECT count(*), split_part(record, ' ', 1), left(min(message), 160) FROM iasql_problems
 		GROUP BY 2 ORDER BY 1 DESC LIMIT 5`), "\n", "; "))
-}
-
-// resident returns a process's memory, now and at most (proc(5), /proc/pid/status).
-func resident(t *testing.T, pid int) string {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
-			found = append(found, strings.Join(strings.Fields(line), " "))
-		}
-	}
-	return strings.Join(found, ", ")
 }
 
 func took(since time.Time) time.Duration { return time.Since(since).Round(100 * time.Millisecond) }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iasql/internal/test/harness"
 )
 
 // manyHosts is how many hosts are measured.
@@ -37,7 +39,7 @@ func TestManyHosts(t *testing.T) {
 		}
 	}
 	w := start(t, roots...)
-	t.Logf("before: %s", memory(t))
+	t.Logf("before: %s", harness.Resident(t, os.Getpid()))
 	begun := time.Now()
 	w.PSQL(fmt.Sprintf(`INSERT INTO host (name, host_root) SELECT 'h' || i, '%s/h' || i FROM generate_series(1, %d) i`, base, len(roots)),
 		`INSERT INTO host_scope (account, pattern) SELECT name, '/etc/app/*' FROM host`)
@@ -45,28 +47,12 @@ func TestManyHosts(t *testing.T) {
 		return w.PSQL(`SELECT count(*) FROM host_file`) == fmt.Sprint(len(roots)*fleetFiles)
 	})
 	w.sync()
-	t.Logf("the import of %d hosts with %d files each: %s; %s", len(roots), fleetFiles, time.Since(begun).Round(time.Second), memory(t))
+	t.Logf("the import of %d hosts with %d files each: %s; %s", len(roots), fleetFiles, time.Since(begun).Round(time.Second), harness.Resident(t, os.Getpid()))
 	writes := w.PSQL(`SELECT count(*) FROM iasql_audit_log`)
 	took := median(t, "a quiet read of all of it", 3, func(int) { w.sync() })
-	t.Log(memory(t))
+	t.Log(harness.Resident(t, os.Getpid()))
 	w.row(writes, `SELECT count(*) FROM iasql_audit_log`)
 	if took > time.Minute {
 		t.Errorf("a quiet read takes %s", took)
 	}
-}
-
-// memory is what the process has resident, now and at most.
-func memory(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
-			found = append(found, strings.Join(strings.Fields(line), " "))
-		}
-	}
-	return strings.Join(found, ", ")
 }

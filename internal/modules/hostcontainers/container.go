@@ -161,7 +161,7 @@ type containerResource struct{ exclusive }
 func containers(h *hosts.Hosts) modules.Resource {
 	known := &imageDefaults{known: map[string]defaults{}}
 	return &containerResource{exclusive{resource: resource{hosts: h, of: containerTable, kind: hosts.KindContainer,
-		read: known.readContainers}, noun: "Container", create: createContainer,
+		read: known.readContainers}, noun: containerNoun, create: createContainer,
 		remove: func(ctx context.Context, host string, c *client.Client, have modules.Row) error {
 			id, err := idOf(ctx, host, c, have)
 			if err != nil || id == "" {

@@ -13,7 +13,11 @@ import (
 )
 
 // The calls of which the journal tells whether a container could be made and changed.
-const actionCreate, actionChange = "CreateContainer", "ChangeContainer"
+const (
+	containerNoun = "Container"
+	actionCreate  = "Create" + containerNoun
+	actionChange  = "Change" + containerNoun
+)
 
 // recoveryTable says what is to be done about containers that fail again and again. How often one has failed is not in
 // it: the journal, iasql_operations, has that.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -108,4 +109,20 @@ func (c *Clock) Jump(t *testing.T, by string) {
 	if err := c.Clock.Jump(by); err != nil {
 		t.Error(err)
 	}
+}
+
+// Resident returns what a process has of memory, now and at most (proc(5), /proc/pid/status).
+func Resident(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "VmRSS") || strings.HasPrefix(line, "VmHWM") {
+			found = append(found, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	return strings.Join(found, ", ")
 }
