@@ -73,7 +73,12 @@ func (m *matching) queueRecords(batch *pgx.Batch, objects []modules.Row) {
 		names = append(names, alias)
 		joins = append(joins, fmt.Sprintf("t.%s = %s", quote(name), fromText("k."+alias, c)))
 	}
-	query := fmt.Sprintf(`SELECT k.ord::text, t.id::text, t.xmin::text, %s FROM unnest(%s) WITH ORDINALITY k (%s, ord) JOIN %s t ON %s AND %s`,
+	// Each object is looked up by the index of its identity, whatever the planner knows of the table: what an import
+	// fills looks empty until it is analyzed, and a join would read all of the account's rows for every page. OFFSET 0
+	// keeps the subquery from becoming a join (manual, section 7.6; src/backend/optimizer/prep/prepjointree.c,
+	// is_simple_subquery).
+	query := fmt.Sprintf(`SELECT k.ord::text, t.id::text, t.xmin::text, %s FROM unnest(%s) WITH ORDINALITY k (%s, ord)
+		CROSS JOIN LATERAL (SELECT t.xmin, t.* FROM %s t WHERE %s AND %s OFFSET 0) t`,
 		list, strings.Join(unnest, ", "), strings.Join(names, ", "), sh.name, strings.Join(joins, " AND "), where)
 	batch.Queue(query, args...).Query(func(rows pgx.Rows) error {
 		defer rows.Close()
