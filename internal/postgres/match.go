@@ -25,6 +25,7 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 	err := d.Pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		first := &pgx.Batch{}
 		first.Queue(beginSnapshot)
+		first.Queue(byIndex)
 		m.queueRecords(first, objects)
 		m.queueKeys(first)
 		if err := conn.SendBatch(ctx, first).Close(); err != nil {
@@ -39,6 +40,11 @@ func (d *Database) Match(ctx context.Context, t *modules.Table, scope modules.Sc
 	})
 	return m.matches, err
 }
+
+// byIndex has the transaction's statements look rows up by index. Each is prepared, and its plan kept once it has run
+// five times (manual, PREPARE, Notes): one made while an import begins would read the table as a whole for every page
+// until the table is analyzed, for then it has but a few rows.
+const byIndex = `SET LOCAL enable_seqscan = off`
 
 // matching gathers what the database has for objects of one table and scope.
 type matching struct {
