@@ -64,6 +64,33 @@ func (e *Engine) lookForLock(account string) {
 // doubles.
 const minRest = 50 * time.Millisecond
 
+// patience is for how long a cycle that nobody waits for keeps its place while another
+// cycle of the account runs. After that the place is another account's, so that those that
+// hang do not take them all, and it tries again after comeBack, or when that cycle ends.
+const (
+	patience = 2 * time.Second
+	comeBack = 5 * time.Second
+)
+
+// giveWay queues a job again whose cycle found another of the account running.
+func (e *Engine) giveWay(ctx context.Context, account, job string) {
+	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue($1, $2, make_interval(secs => $3))`, job, account,
+		comeBack.Seconds()); err != nil {
+		e.log.Error("could not queue another cycle", "account", account, "error", err)
+	}
+}
+
+// letOthers has those who gave way to a cycle that took that long come back at once.
+func (e *Engine) letOthers(ctx context.Context, account string, took time.Duration) {
+	if took < patience {
+		return
+	}
+	if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.hasten($1, make_interval(secs => $2))`,
+		account, comeBack.Seconds()); err != nil {
+		e.log.Debug("could not have waiting cycles run at once", "account", account, "error", err) // they come by themselves
+	}
+}
+
 // workCycle runs cycles of an account until nothing is left that should be
 // done soon. It never returns an error to the queue. River would try the job again
 // (River v0.51.1, Config.RetryPolicy), and that would collide with newer jobs of the
@@ -78,6 +105,13 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			return nil // the engine stops; the next one looks at everything
 		case errors.Is(err, errAsked), errors.Is(err, postgres.ErrNoAccount),
 			errors.As(err, new(*postgres.MovingError)): // whoever lets go of the account queues another
+			return nil
+		case errors.Is(err, postgres.ErrLeaseHeld):
+			job := pushArgs{}.Kind()
+			if kind == store.Full && !options.Hinted {
+				job = syncArgs{}.Kind()
+			}
+			e.giveWay(ctx, account, job)
 			return nil
 		case err != nil:
 			level := slog.LevelError
@@ -148,6 +182,9 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
 			return report, err
 		}
 	}
+	if options.Batch == 0 && !options.Waited {
+		options.Patience = patience
+	}
 	lease, err := e.acquire(ctx, account, kind, options)
 	if err != nil {
 		return store.Report{}, err
@@ -171,6 +208,7 @@ func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
 	began := time.Now()
 	report, failure := e.underLease(ctx, lease, cycle, kind, progress)
 	defer func() { end(failure) }()
+	e.letOthers(ctx, account, time.Since(began))
 	seen := Observation{Account: account, Kind: options.Kind, Took: time.Since(began), Report: report, Err: failure}
 	if e.options.Observe != nil {
 		e.options.Observe(seen)

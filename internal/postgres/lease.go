@@ -54,7 +54,12 @@ type CycleOptions struct {
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string
+	// Patience, if not 0, is for how long the lease is waited for while another cycle has it.
+	Patience time.Duration
 }
+
+// ErrLeaseHeld is returned by Acquire when another cycle has had the lease for longer than the patience lasts.
+var ErrLeaseHeld = errors.New("another cycle of the account has not ended yet")
 
 // ErrNoAccount is returned by Acquire for an account that does not exist (any
 // more).
@@ -71,7 +76,7 @@ func (e *MovingError) Error() string {
 }
 
 // Acquire takes the lease of an account for one cycle; it waits while another
-// cycle of the account runs, in this engine or another.
+// cycle of the account runs, in this engine or another, as long as the options say.
 func (d *Database) Acquire(ctx context.Context, account, engine string, options CycleOptions) (*Lease, error) {
 	conn, err := d.Pool.Acquire(ctx)
 	if err != nil {
@@ -82,6 +87,10 @@ func (d *Database) Acquire(ctx context.Context, account, engine string, options 
 	err = l.acquire(ctx, options)
 	if err == nil {
 		return l, nil
+	}
+	if errors.Is(err, ErrLeaseHeld) && !l.locked {
+		conn.Release()
+		return nil, err
 	}
 	_ = conn.Conn().Close(context.WithoutCancel(ctx)) // whether the lease was got is not known
 	conn.Release()
@@ -102,7 +111,7 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 	if err := l.database.startClock(ctx, l.conn, l.Account); err != nil {
 		return err
 	}
-	asked := options.Kind != string(store.Push)
+	asked, began := options.Kind != string(store.Push), time.Now()
 	for pause := pollLease; ; {
 		if err := l.tryLock(ctx); err != nil {
 			return err
@@ -123,6 +132,9 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 		}
 		switch {
 		case !l.locked && there.engines && !there.stalled: // at work, or about to take the row
+			if options.outOfPatience(began) {
+				return ErrLeaseHeld
+			}
 			if err := l.waitForLock(ctx); err != nil {
 				return err
 			}
@@ -137,6 +149,9 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 			}
 		}
 		// The row has a living holder that has not got the advisory lock.
+		if options.outOfPatience(began) {
+			return ErrLeaseHeld
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -144,6 +159,11 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 		}
 		pause = min(2*pause, pollLeaseMax)
 	}
+}
+
+// outOfPatience reports whether somebody who began to wait then is to give it up.
+func (o CycleOptions) outOfPatience(began time.Time) bool {
+	return o.Patience > 0 && time.Since(began) >= o.Patience
 }
 
 // refuseMoving fails for an account that moves between cells, of which a trigger lets nobody take the lease.

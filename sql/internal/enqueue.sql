@@ -28,6 +28,19 @@ END
 $$;
 COMMENT ON FUNCTION iasql_internal.enqueue(text, text, interval) IS 'Queues a push or sync job for an account, unless the same is queued and has not started.';
 
+CREATE OR REPLACE FUNCTION iasql_internal.hasten(account text, ahead interval) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE iasql_river.river_job j SET state = 'available', scheduled_at = now()
+    WHERE j.queue = 'iasql' AND j.state = 'scheduled' AND j.kind IN ('push', 'sync') AND j.args ->> 'account' = hasten.account
+      AND j.scheduled_at <= now() + hasten.ahead;
+    IF FOUND THEN
+        PERFORM pg_notify('iasql_river.river_insert', '{"queue": "iasql"}');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION iasql_internal.hasten(text, interval) IS 'Has the jobs of an account that are queued for later, though not much later, run at once.';
+
 CREATE OR REPLACE FUNCTION iasql_internal.wake_for_waiting() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
