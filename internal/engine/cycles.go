@@ -87,7 +87,8 @@ func (e *Engine) letOthers(ctx context.Context, account string, took time.Durati
 	}
 	if _, err := e.pool.Exec(context.WithoutCancel(ctx), `SELECT iasql_internal.hasten($1, make_interval(secs => $2))`,
 		account, comeBack.Seconds()); err != nil {
-		e.log.Debug("could not have waiting cycles run at once", "account", account, "error", err) // they come by themselves
+		// They come by themselves.
+		e.log.Debug("could not have waiting cycles run at once", "account", account, "error", err)
 	}
 }
 
