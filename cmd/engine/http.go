@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,10 +16,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"iasql/internal/aws"
-	"iasql/internal/aws/questions"
+	awsquestions "iasql/internal/aws/questions"
 	"iasql/internal/aws/weblinks"
 	"iasql/internal/console"
 	"iasql/internal/engine"
+	hostquestions "iasql/internal/hosts/questions"
 	"iasql/internal/metrics"
 )
 
@@ -190,8 +192,9 @@ func (s *site) pages(ctx context.Context, databaseURL string, throttled func() m
 	}
 	options := console.Options{DatabaseURL: databaseURL, Version: version, Log: log, TLS: s.tls != nil,
 		Throttled: throttled, TokenURL: s.flags.HTTPTokenURL,
-		TrustedProxies: s.proxies, Examples: aws.Examples, Questions: questions.Files, Made: made,
-		Places: aws.Places, Elsewhere: weblinks.Of}
+		TrustedProxies: s.proxies, Examples: aws.Examples, Made: made,
+		Questions: []fs.FS{awsquestions.Files, hostquestions.Files},
+		Places:    aws.Places, Elsewhere: weblinks.Of}
 	if s.loopback {
 		options.Hosts = append([]string{"127.0.0.1", "localhost", "::1", "[::1]"}, s.flags.HTTPName...)
 	}

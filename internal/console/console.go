@@ -35,8 +35,8 @@ type Options struct {
 	// TrustedProxies are the addresses of proxies whose X-Forwarded-For is believed
 	// when attempts to sign in and requests are counted; empty believes nobody.
 	TrustedProxies []netip.Prefix
-	// Questions are a world's, as files of SQL (questions.go); nil has none.
-	Questions fs.FS
+	// Questions are the worlds', a folder of SQL files each (questions.go).
+	Questions []fs.FS
 	// Examples are shown where there is nothing yet.
 	Examples modules.Examples
 	// Made are the columns that say, table by table, which records the cloud has made by
@@ -89,10 +89,7 @@ func New(ctx context.Context, options Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, files := range []fs.FS{own, options.Questions} {
-		if files == nil {
-			continue
-		}
+	for _, files := range append([]fs.FS{own}, options.Questions...) {
 		questions, err := loadQuestions(files)
 		if err != nil {
 			return nil, err

@@ -65,8 +65,9 @@ func (e *Engine) lookForLock(account string) {
 const minRest = 50 * time.Millisecond
 
 // patience is for how long a cycle that nobody waits for keeps its place while another
-// cycle of the account runs. After that the place is another account's, so that those that
-// hang do not take them all, and it tries again after comeBack, or when that cycle ends.
+// cycle of the account runs, if that one has not run for long. After that the place is
+// another account's, so that those that hang do not take them all, and it tries again
+// after comeBack, or when that cycle ends.
 const (
 	patience = 2 * time.Second
 	comeBack = 5 * time.Second

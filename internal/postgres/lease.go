@@ -54,11 +54,15 @@ type CycleOptions struct {
 	// Only, if not empty, are the tables that a full cycle lists, besides those that
 	// they refer to.
 	Only []string
-	// Patience, if not 0, is for how long the lease is waited for while another cycle has it.
+	// Patience, if not 0, is for how long the lease is waited for while another cycle has it; one that has had it for
+	// longer than longHeld is not waited for.
 	Patience time.Duration
 }
 
-// ErrLeaseHeld is returned by Acquire when another cycle has had the lease for longer than the patience lasts.
+// longHeld is after how long it is not likely that a cycle ends within a moment.
+const longHeld = 10 * time.Second
+
+// ErrLeaseHeld is returned by Acquire when the lease is not worth the patience.
 var ErrLeaseHeld = errors.New("another cycle of the account has not ended yet")
 
 // ErrNoAccount is returned by Acquire for an account that does not exist (any
@@ -132,7 +136,7 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 		}
 		switch {
 		case !l.locked && there.engines && !there.stalled: // at work, or about to take the row
-			if options.outOfPatience(began) {
+			if options.outOfPatience(began, there) {
 				return ErrLeaseHeld
 			}
 			if err := l.waitForLock(ctx); err != nil {
@@ -149,7 +153,7 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 			}
 		}
 		// The row has a living holder that has not got the advisory lock.
-		if options.outOfPatience(began) {
+		if options.outOfPatience(began, there) {
 			return ErrLeaseHeld
 		}
 		select {
@@ -161,9 +165,9 @@ func (l *Lease) acquire(ctx context.Context, options CycleOptions) error {
 	}
 }
 
-// outOfPatience reports whether somebody who began to wait then is to give it up.
-func (o CycleOptions) outOfPatience(began time.Time) bool {
-	return o.Patience > 0 && time.Since(began) >= o.Patience
+// outOfPatience reports whether somebody who began to wait then for those is to give it up.
+func (o CycleOptions) outOfPatience(began time.Time, there holders) bool {
+	return o.Patience > 0 && (time.Since(began) >= o.Patience || there.row && there.held >= longHeld)
 }
 
 // refuseMoving fails for an account that moves between cells, of which a trigger lets nobody take the lease.
@@ -236,10 +240,11 @@ const (
 
 // holders are those who hold what belongs to a lease.
 type holders struct {
-	row       bool    // an engine that is alive holds the lease
-	stalled   bool    // one that does not get on holds it
-	engines   bool    // engines hold the advisory lock; those of earlier versions hold nothing else
-	outsiders *string // others hold it: who they are
+	row       bool          // an engine that is alive holds the lease
+	stalled   bool          // one that does not get on holds it
+	held      time.Duration // for so long whoever has it has had it
+	engines   bool          // engines hold the advisory lock; those of earlier versions hold nothing else
+	outsiders *string       // others hold it: who they are
 }
 
 // look finds out who holds the lease. What members of iasql_engine and
@@ -249,6 +254,7 @@ func (l *Lease) look(ctx context.Context) (h holders, err error) {
 		SELECT coalesce((SELECT `+living+` FROM iasql_internal.lease l WHERE l.account = $1), false),
 		       coalesce((SELECT l.pid IS NOT NULL AND `+stalled+
 		` FROM iasql_internal.lease l WHERE l.account = $1), false),
+		       coalesce((SELECT clock_timestamp() - l.since FROM iasql_internal.lease l WHERE l.account = $1), '0'),
 		       coalesce(bool_or(k.ours), false), string_agg(k.who, ', ') FILTER (WHERE NOT k.ours)
 		FROM (SELECT coalesce(pg_has_role(s.usesysid, 'iasql_engine', 'MEMBER'), false) AS ours,
 		             format('%s (process %s)', coalesce(r.rolname, 'a prepared transaction'), k.pid) AS who
@@ -256,7 +262,7 @@ func (l *Lease) look(ctx context.Context) (h holders, err error) {
 		      WHERE k.locktype = 'advisory' AND k.granted AND k.pid IS DISTINCT FROM pg_backend_pid() AND k.classid = $4::bigint::oid AND k.objid = hashtext($1)::oid AND k.objsubid = 2
 		        AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())) k`,
 		l.Account, l.engine, l.database.grant(l.Account, l.engine).holds(), int64(lockLease)).Scan(&h.row, &h.stalled,
-		&h.engines, &h.outsiders)
+		&h.held, &h.engines, &h.outsiders)
 	return h, err
 }
 

@@ -57,14 +57,17 @@ DECLARE
     n bigint := 0;
     account text;
 BEGIN
-    FOR account IN SELECT a.name FROM iasql_internal.account a ORDER BY a.name LOOP
+    -- One that found another cycle of its account running comes back by itself.
+    FOR account IN SELECT a.name FROM iasql_internal.account a
+                   WHERE NOT EXISTS (SELECT FROM iasql_river.river_job j WHERE j.queue = 'iasql' AND j.state = 'scheduled' AND j.kind = 'sync' AND j.args ->> 'account' = a.name)
+                   ORDER BY a.name LOOP
         PERFORM iasql_internal.enqueue('sync', account);
         n := n + 1;
     END LOOP;
     RETURN n;
 END
 $$;
-COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account.';
+COMMENT ON FUNCTION iasql_internal.enqueue_sync() IS 'Queues a full cycle for every account that has none queued for later.';
 
 CREATE OR REPLACE FUNCTION iasql_internal.end_calls() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

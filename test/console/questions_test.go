@@ -104,6 +104,39 @@ var askings = []asking{
 	{name: "unread_tables",
 		rows:  []string{`INSERT INTO iasql_internal.unread (account, table_name, region, error, denied, partly, since) VALUES ('default', 'queue', 'eu-south-2', 'reading-failed', false, false, now())`},
 		finds: []string{"reading-failed"}},
+	{name: "failed_units", rows: []string{`INSERT INTO host_unit (account, name, active, active_state, sub_state, result, restart_due) VALUES
+		('web-1', 'failed.service', 'running', 'failed', 'failed', 'exit-code', NULL), ('web-1', 'ended.service', 'running', 'inactive', 'dead', NULL, NULL),
+		('web-1', 'changed.service', 'running', 'active', 'running', NULL, '{package:openssl}'), ('web-1', 'well.service', 'running', 'active', 'running', NULL, NULL),
+		('web-1', 'idle.service', 'stopped', 'inactive', 'dead', NULL, NULL)`},
+		finds:  []string{"failed.service", "exit-code", "ended.service", "changed.service", "package:openssl"},
+		misses: []string{"well.service", "idle.service"}},
+	{name: "outdated_packages", rows: []string{`INSERT INTO host_package (account, name, version, latest) VALUES
+		('web-1', 'openssl', '3.0.1-1', '3.0.2-1'), ('web-2', 'openssl', '3.0.2-1', '3.0.2-1'), ('web-1', 'openssl_old', '1.1', '1.1'), ('web-1', 'local-tool', '1', NULL)`},
+		finds: []string{"3.0.1-1", "3.0.2-1"}, misses: []string{"openssl_old", "local-tool", "web-2"}},
+	{name: "hosts_by_package", values: []string{"package", "openssl*"}, finds: []string{"web-1", "web-2", "openssl_old"},
+		misses: []string{"local-tool"}},
+	{name: "hosts_by_package", values: []string{"package", "openssl_*"}, finds: []string{"openssl_old"},
+		misses: []string{"3.0.1-1"}},
+	{name: "listening_ports", rows: []string{`INSERT INTO host_port (account, protocol, address, port, process) VALUES
+		('web-1', 'tcp', '0.0.0.0', 22, 'port-all'), ('web-1', 'tcp6', '::', 80, 'port-six'), ('web-1', 'tcp', '127.0.0.1', 5432, 'port-own'),
+		('web-1', 'tcp6', '::1', 5432, 'port-own'), ('web-1', 'tcp', '10.0.0.5', 8080, 'port-net')`},
+		finds: []string{"port-all", "port-six", "port-net"}, misses: []string{"port-own"}},
+	{name: "full_disks", rows: []string{`INSERT INTO host_disk (account, mount_point, read_only, size, used_percent) VALUES
+		('web-1', '/full', false, 1024, 90), ('web-1', '/half', false, 1024, 50), ('web-1', '/cdrom', true, 1024, 100)`},
+		finds: []string{"/full"}, misses: []string{"/half", "/cdrom"}},
+	{name: "full_disks", values: []string{"percent", "50"}, finds: []string{"/full", "/half"}, misses: []string{"/cdrom"}},
+	{name: "sick_containers", rows: []string{`INSERT INTO host_container (account, name, image, state, status, health, restarts) VALUES
+		('web-1', 'box-unhealthy', 'a', 'running', 'running', 'unhealthy', 0), ('web-1', 'box-ended', 'a', 'running', 'exited', NULL, 0),
+		('web-1', 'box-again', 'a', 'running', 'running', NULL, 7), ('web-1', 'box-well', 'a', 'running', 'running', 'healthy', 0),
+		('web-1', 'box-stopped', 'a', 'stopped', 'exited', NULL, 0)`},
+		finds: []string{"box-unhealthy", "box-ended", "box-again"}, misses: []string{"box-well", "box-stopped"}},
+	{name: "who_is_root", rows: []string{
+		`INSERT INTO host_sudoer (account, name, content, who, nopasswd) VALUES ('web-1', 'ops', '%ops ALL=(ALL) NOPASSWD: ALL', '{%ops,anna}', true)`,
+		`INSERT INTO host_user (account, name, uid, locked) VALUES ('web-1', 'toor', 0, false), ('web-1', 'gone', 0, true), ('web-1', 'mere', 1000, false), ('web-1', 'left', 1001, true)`},
+		finds: []string{"%ops", "anna", "toor"}, misses: []string{"gone", "mere"}},
+	{name: "who_gets_in", rows: []string{`INSERT INTO host_authorized_key (account, user_name, key, comment) VALUES
+		('web-1', 'mere', 'ssh-ed25519 AAAAkeykeykey1', 'mere@laptop'), ('web-2', 'root', 'ssh-ed25519 AAAAkeykeykey1', 'mere@laptop'), ('web-1', 'left', 'ssh-ed25519 AAAAkeykeykey2', 'left@laptop')`},
+		finds: []string{"mere@laptop", "mere@web-1, root@web-2"}, misses: []string{"left@"}},
 }
 
 // testQuestions asks each question of rows that it should find, and of others. Nothing is
@@ -138,7 +171,8 @@ func testQuestions(t *testing.T, w *harness.World, base string) {
 			}
 		}
 	}
-	for _, folder := range []string{"../../internal/console/questions", "../../internal/aws/questions"} {
+	for _, folder := range []string{"../../internal/console/questions", "../../internal/aws/questions",
+		"../../internal/hosts/questions"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.sql"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", folder, err)
