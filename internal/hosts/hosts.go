@@ -30,6 +30,7 @@ type Settings struct {
 	UndoAfter  int    // seconds, of a change that touches the way in
 	Socket     string // of Docker or Podman; "": that which is there
 	LockedBy   string // "": by nobody
+	MayReboot  bool   // the engine may reboot it
 	JumpHost   string // by whose connection it is reached; "": directly
 	Confirmed  string // who it is, as has been confirmed; "": nobody has
 	Scopes     []Scope
@@ -446,7 +447,7 @@ func classify(name, verb string, err error) error {
 	if !errors.As(err, &f) {
 		e := &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
 			Message: fmt.Sprintf("host %s: %s", name, clean(err.Error()))}
-		if verb == runner.Apply {
+		if verb == runner.Apply || verb == runner.Reboot {
 			e.Class = modules.MayHaveHappened
 		}
 		return e

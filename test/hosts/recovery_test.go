@@ -2,8 +2,11 @@ package hosts
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
+
+	"iasql/internal/hosts/runner"
 )
 
 // patiently is how long something may take that is tried less and less often.
@@ -110,5 +113,55 @@ func TestRecoveryRestarts(t *testing.T) {
 	w.sync()
 	if n := boots.starts("docker"); n != 3 {
 		t.Errorf("it was started %d times", n)
+	}
+}
+
+// TestRecoveryReboots: a host is rebooted where its row allows it, once in an hour by its own record.
+func TestRecoveryReboots(t *testing.T) {
+	t.Parallel()
+	boots := bootSystemd(t)
+	images := serveImages(t)
+	d := runDaemon(t, false, images)
+	w := start(t, boots.root)
+	w.PSQL(`INSERT INTO host (name, host_root, container_socket) VALUES ('here', '`+boots.root+`', '`+d.socket+`')`,
+		`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'container', 'app*'), ('here', 'image', '`+images+`/*')`,
+		`INSERT INTO host_image (account, name) VALUES ('here', '`+images+`/app:1')`)
+	w.rests()
+	w.PSQL(`INSERT INTO host_recovery (account, pattern, after, action) VALUES ('here', '*', 1, 'reboot'), ('here', '*', 2, 'ask')`,
+		`INSERT INTO host_container (account, name, image, networks, entrypoint) VALUES ('here', 'app-web', '`+images+`/app:1', '{none}', '{/nowhere}')`)
+	w.Becomes(patiently, "t", `SELECT coalesce(bool_or(error LIKE '%host_recovery says to reboot it, which has failed:%may not be rebooted: UPDATE host SET may_reboot = true%'), false) FROM iasql_operations`)
+	w.Becomes(patiently, "t", `SELECT coalesce(bool_or(review), false) FROM iasql_status WHERE table_name = 'host_container'`)
+	w.row("0", `SELECT count(*) FROM iasql_operations WHERE action = 'RebootHost'`)
+	select {
+	case <-boots.ended:
+		t.Fatal("it was rebooted although it may not be")
+	default:
+	}
+	w.PSQL(`UPDATE host SET may_reboot = true`, `UPDATE host_container SET command = '{x}'`)
+	w.Becomes(patiently, "1", `SELECT count(*) FROM iasql_operations WHERE action = 'RebootHost' AND error LIKE '%host_recovery says to reboot it, which has begun'`)
+	boots.reboots(patiently)
+	// It knows that it was, and is not rebooted again, whoever asks.
+	var why *runner.Failure
+	err := runner.Do(boots.root, &runner.Request{Verb: runner.Check, Paths: []string{"/var/lib/iasql-runner/rebooted"}}, func(a runner.Answer) error {
+		if why = a.Error; why == nil && len(a.Files) != 1 {
+			t.Errorf("it has no record: %+v", a)
+		}
+		return nil
+	})
+	if err != nil || why != nil {
+		t.Errorf("%v, %v", err, why)
+	}
+	for until := time.Now().Add(patiently); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		// Its systemd answers once it is there.
+		err = runner.Do(boots.root, &runner.Request{Verb: runner.Reboot}, func(a runner.Answer) error {
+			why = a.Error
+			return nil
+		})
+		if why == nil || !strings.Contains(why.Message, "systemd cannot be asked") {
+			break
+		}
+	}
+	if err != nil || why == nil || why.Code != runner.Refused || !strings.Contains(why.Message, "is rebooted once in 1h0m0s at most") {
+		t.Errorf("%v, %v", err, why)
 	}
 }

@@ -17,9 +17,13 @@ import (
 // booted starts a small Debian whose systemd is process 1 of its own namespaces (systemd-nspawn), and returns what is
 // below its root directory as the engine sees it, and how commands are run inside it.
 type booted struct {
-	t    *testing.T
-	pid  int
-	root string
+	t       *testing.T
+	dir     string
+	machine string
+	nspawn  *exec.Cmd
+	ended   chan struct{} // closed when nspawn has ended
+	pid     int           // process 1 inside, of the present boot
+	root    string
 }
 
 // bootSystemd boots a copy of the Debian that debootstrap has made with systemd in it.
@@ -49,22 +53,35 @@ func bootSystemd(t *testing.T) *booted {
 	if err := os.WriteFile(filepath.Join(dir, "etc/machine-id"), []byte(id+"\n"), 0o444); err != nil {
 		t.Fatal(err)
 	}
-	log, err := os.CreateTemp(t.TempDir(), "console")
+	b := &booted{t: t, dir: dir, machine: "u" + id[:12]}
+	b.boot()
+	return b
+}
+
+// boot starts the machine, and waits until its systemd has started what is to run.
+func (b *booted) boot() {
+	b.t.Helper()
+	log, err := os.CreateTemp(b.t.TempDir(), "console")
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	defer log.Close()
-	nspawn := exec.Command("systemd-nspawn", "--quiet", "--boot", "--directory="+dir, "--machine=u"+id[:12],
+	nspawn := exec.Command("systemd-nspawn", "--quiet", "--boot", "--directory="+b.dir, "--machine="+b.machine,
 		"--register=no", "--keep-unit", "--private-network", "--console=pipe", "--kill-signal=SIGRTMIN+4")
 	nspawn.Stdout, nspawn.Stderr = log, log
 	nspawn.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := nspawn.Start(); err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = nspawn.Wait() }()
-	b := &booted{t: t}
-	t.Cleanup(func() {
+	b.pid, b.nspawn, b.ended = 0, nspawn, ended
+	b.t.Cleanup(func() {
+		select {
+		case <-ended:
+			return
+		default:
+		}
 		if b.pid != 0 {
 			_ = syscall.Kill(b.pid, syscall.SIGKILL) // process 1 takes all with it
 		}
@@ -82,18 +99,33 @@ func bootSystemd(t *testing.T) *booted {
 			continue
 		}
 		if out, _ := b.tried("systemctl", "is-system-running"); out == "running" || out == "degraded" {
-			return b
+			return
 		}
 		select {
 		case <-ended:
 			text, _ := os.ReadFile(log.Name())
-			t.Fatalf("systemd-nspawn has ended: %s", text)
+			b.t.Fatalf("systemd-nspawn has ended: %s", text)
 		default:
 		}
 	}
 	text, _ := os.ReadFile(log.Name())
-	t.Fatalf("systemd has not booted within a minute: %s", text)
-	return nil
+	b.t.Fatalf("systemd has not booted within a minute: %s", text)
+}
+
+// reboots waits until the machine has gone down to boot anew, and boots it, as its firmware would. systemd-nspawn ends
+// with the code 133 then, so that the unit in which it runs is started anew, and with 0 of a machine that is switched off
+// (src/nspawn/nspawn.c, run_container, with --keep-unit).
+func (b *booted) reboots(within time.Duration) {
+	b.t.Helper()
+	select {
+	case <-b.ended:
+	case <-time.After(within):
+		b.t.Fatalf("it is not rebooted within %s", within)
+	}
+	if code := b.nspawn.ProcessState.ExitCode(); code != 133 {
+		b.t.Fatalf("it has ended with %d", code)
+	}
+	b.boot()
 }
 
 func uuid(t *testing.T) string {

@@ -18,7 +18,7 @@ import (
 )
 
 // Version is of the protocol: an engine talks to a runner of its own version alone.
-const Version = 3
+const Version = 4
 
 // The verbs of requests.
 const (
@@ -27,6 +27,7 @@ const (
 	Apply  = "apply"  // make, change or delete one file or thing
 	Assert = "assert" // whether it is as it is wanted
 	Hello  = "hello"  // who the host is
+	Reboot = "reboot" // begin a reboot, once in an hour at most
 	Look   = "look"   // what the machine has: by which rights the runner works there, and which of the paths there are
 	// Confirm says that a change which was armed is a good one, unless it is undone by now, and asks for what became of
 	// it.

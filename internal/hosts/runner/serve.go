@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -131,6 +132,8 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 	case Look:
 		last.Machine = look(r.Paths)
 		return nil
+	case Reboot:
+		return t.reboot(time.Now())
 	case List:
 		if err := t.list(r.Patterns, tell); err != nil {
 			return err

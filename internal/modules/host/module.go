@@ -23,7 +23,7 @@ import (
 func Module() *modules.Module {
 	return &modules.Module{
 		Name:     "host",
-		Version:  4,
+		Version:  5,
 		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings: []*modules.Table{describeHost(), describeScope()},
 		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
@@ -92,6 +92,8 @@ func describeHost() *modules.Table {
 				Doc: "The host by way of which the engine reaches it, over the connection that it has to that: the " +
 					"address is looked up, and connected to, from there. That host has to be confirmed. NULL: the " +
 					"engine reaches it directly."},
+			{Name: "may_reboot", Type: modules.TypeBool, Required: true, Default: "false", Since: 5,
+				Doc: "Whether the engine may reboot it where host_recovery says so, once in an hour at most."},
 		},
 		Checks: []string{"num_nonnulls(address, host_root) = 1"},
 	}
@@ -153,7 +155,7 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 		err := db.QueryRow(ctx, `
 			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''),
 				coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after, coalesce(h.container_socket, ''),
-				coalesce(h.jump_host, ''),
+				coalesce(h.jump_host, ''), h.may_reboot,
 				coalesce((SELECT w.identity FROM iasql_internal.world AS w WHERE w.account = h.name), ''),
 				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune',
 					p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
@@ -162,7 +164,7 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
 			WHERE h.name = $1`, name,
 		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter,
-			&s.Socket, &s.JumpHost, &s.Confirmed, &s.Scopes)
+			&s.Socket, &s.JumpHost, &s.MayReboot, &s.Confirmed, &s.Scopes)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
 				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}

@@ -40,8 +40,9 @@ var recoveryTable = &modules.Table{
 		{Name: "action", Type: modules.TypeText, Required: true, Enum: hosts.RecoverActions,
 			Doc: "retry: it is tried again, less and less often. restart_runtime: the unit docker.service or " +
 				"podman.service is restarted once, with what that does to the other containers, and it is tried " +
-				"again; no row of host_scope has to name the unit. ask: it is not tried again before somebody " +
-				"changes its row or calls iasql_retry; a retry that fails asks again."},
+				"again; no row of host_scope has to name the unit. reboot: the host is rebooted once, if its " +
+				"may_reboot allows it. ask: it is not tried again before somebody changes its row or calls " +
+				"iasql_retry; a retry that fails asks again."},
 	},
 }
 
@@ -51,8 +52,8 @@ type Querier interface {
 }
 
 // LoadRecovery returns a function that reads what host_recovery says of a container, and what the journal says of its
-// last failures: those after its last success and after the last change of its row by a user. A restart counts, for
-// whichever container of the host it was made.
+// last failures: those after its last success and after the last change of its row by a user. A restart and a reboot
+// count, for whichever container of the host they were made.
 func LoadRecovery(db Querier) func(ctx context.Context, host, container string) (hosts.Recovery, error) {
 	return func(ctx context.Context, host, container string) (hosts.Recovery, error) {
 		var r hosts.Recovery
@@ -69,10 +70,12 @@ func LoadRecovery(db Querier) func(ctx context.Context, host, container string) 
 				SELECT t.id FROM tries AS t
 				WHERE t.result = 'failed' AND t.code = ANY ($4)
 					AND t.id > (SELECT coalesce(max(s.id), 0) FROM tries AS s WHERE s.result = 'ok')
+			), steps AS (
+				SELECT o.action FROM public.iasql_operations AS o
+				WHERE o.account = $1 AND o.action IN ($5, $6) AND o.id > (SELECT min(f.id) FROM failures AS f)
 			)
 			SELECT (SELECT count(*) FROM failures),
-				(SELECT count(*) FROM public.iasql_operations AS o
-				 WHERE o.account = $1 AND o.action = $5 AND o.id > (SELECT min(f.id) FROM failures AS f)),
+				(SELECT count(*) FROM steps WHERE action = $5), (SELECT count(*) FROM steps WHERE action = $6),
 				(SELECT coalesce(jsonb_agg(jsonb_build_object('After', r.after, 'Action', r.action)
 					ORDER BY r.after), '[]')
 				 FROM public.host_recovery AS r
@@ -81,7 +84,8 @@ func LoadRecovery(db Querier) func(ctx context.Context, host, container string) 
 					ORDER BY length(p.pattern) DESC, p.pattern LIMIT 1))`,
 			host, container, []string{actionCreate, actionChange},
 			[]string{hosts.CodeStart, hosts.CodeRuntime, codeAsk}, hosts.ActionRestartRuntime,
-		).Scan(&r.Failures, &r.Restarts, &r.Rungs)
+			hosts.ActionReboot,
+		).Scan(&r.Failures, &r.Restarts, &r.Reboots, &r.Rungs)
 		if err != nil {
 			return hosts.Recovery{}, fmt.Errorf("load what is to be done after failures of container %s of host %s: %w",
 				container, host, err)
@@ -118,6 +122,11 @@ func (r *containerResource) recovered(ctx context.Context, m *modules.Mutation, 
 		step = "to restart what runs it: " + unit + " was restarted"
 		if err != nil {
 			step = fmt.Sprintf("to restart what runs it, which has failed: %v", err)
+		}
+	case hosts.RecoverReboot:
+		step = "to reboot it, which has begun"
+		if err := r.hosts.Reboot(ctx, m); err != nil {
+			step = fmt.Sprintf("to reboot it, which has failed: %v", err)
 		}
 	default:
 		return err
