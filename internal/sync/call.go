@@ -81,6 +81,12 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 					Reason: fmt.Sprintf("waits for %s %d, which failed", on.Table, on.ID)}
 			return
 		}
+		if key := r.unknown(b); key != "" {
+			r.ending, r.waiting = postponed,
+				decide.Waiting{Subject: r.Subject, On: on,
+					Reason: fmt.Sprintf("waits for %s %d, of which the cloud has not said %s yet", on.Table, on.ID, key)}
+			return
+		}
 	}
 	r.resolve(ops)
 	j := &journal{c: c, intent: r.Intent()}
@@ -235,15 +241,38 @@ func (r *running) want(ops map[*decide.Op]*running) modules.Row {
 			key = s.Cloud[ref.Key] // itself: its row may not say yet what it is called
 		}
 		for _, before := range r.After {
-			b := ops[before]
-			if b.Kind == decide.OpCreate && b.Subject.Table.Name == ref.Table &&
-				b.Subject.RecordID == want[col.Name].Int() {
+			if b := ops[before]; r.namesCreated(col, b) {
 				key = b.created[ref.Key]
 			}
 		}
 		want[col.Name] = key
 	}
 	return want
+}
+
+// namesCreated reports whether a column of the record refers to what another operation of the plan has created.
+func (r *running) namesCreated(c *modules.Column, b *running) bool {
+	return b.Kind == decide.OpCreate && b.Subject.Table.Name == c.References.Table &&
+		r.Subject.Record.Row[c.Name].Int() == b.Subject.RecordID
+}
+
+// unknown returns the column by which the record has to name what the operation b has created, and of which the answer
+// to that said nothing; "" if there is none. Without it the reference would be sent as none.
+func (r *running) unknown(b *running) string {
+	if r.Kind == decide.OpDelete || r.Subject.Record == nil {
+		return ""
+	}
+	for i := range r.Subject.Table.Columns {
+		c := &r.Subject.Table.Columns[i]
+		if ref := c.References; ref == nil || ref.ByKey || r.Subject.Record.Row[c.Name].IsNull() ||
+			slices.Contains(r.Omit, c.Name) {
+			continue
+		}
+		if r.namesCreated(c, b) && b.created[c.References.Key].IsNull() {
+			return c.References.Key
+		}
+	}
+	return ""
 }
 
 // resolve puts in place of the names that lists of records stand for those that the records have now, what this very
