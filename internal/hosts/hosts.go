@@ -40,6 +40,7 @@ type Scope struct {
 	Kind, Pattern string
 	Prune         bool   // what has no record may be deleted
 	Validate      string // the command that has to accept a file; "" for none
+	Secret        bool   // the contents of files are
 }
 
 // Of returns the scopes of a kind.
@@ -61,6 +62,8 @@ type Options struct {
 	Roots []string
 	// Recovery returns what is to be done after failures of a container of a host; nil: nothing is.
 	Recovery func(ctx context.Context, host, container string) (Recovery, error)
+	// Secrets keeps the secret contents of files; nil: there are none.
+	Secrets SecretContents
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.
 	Runner func(arch string) ([]byte, error)
 }

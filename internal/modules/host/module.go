@@ -23,11 +23,11 @@ import (
 func Module() *modules.Module {
 	return &modules.Module{
 		Name:     "host",
-		Version:  4,
+		Version:  5,
 		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings: []*modules.Table{describeHost(), describeScope()},
 		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
-			4: scopeChecksAnew() + functions},
+			4: scopeChecksAnew() + functions, 5: scopeChecksAnew() + functions},
 		Drop: drop,
 	}
 }
@@ -101,6 +101,7 @@ func describeHost() *modules.Table {
 var scopeChecks = []string{
 	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind IN ('file', 'block') OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
 	"kind = 'file' OR validate IS NULL",
+	"kind = 'file' OR NOT secret",
 }
 
 // scopeChecksAnew gives a table of an earlier version these checks: its own are of fewer kinds.
@@ -135,6 +136,10 @@ func describeScope() *modules.Table {
 				Doc: "A command that has to accept the new content of a file before it replaces the old one, such as " +
 					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, " +
 					"without a shell."},
+			{Name: "secret", Type: modules.TypeBool, Required: true, Default: "false", Since: 5,
+				Doc: "Whether the contents of the files are secret: the engine neither reads them nor shows them, and " +
+					"users write them to host_file.secret_content. A file is secret if one of the rows that name it " +
+					"says so."},
 		},
 		Checks: scopeChecks,
 	}
@@ -155,8 +160,9 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 				coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after, coalesce(h.container_socket, ''),
 				coalesce(h.jump_host, ''),
 				coalesce((SELECT w.identity FROM iasql_internal.world AS w WHERE w.account = h.name), ''),
-				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune',
-					p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
+				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern,
+					'Prune', p.prune, 'Validate', coalesce(p.validate, ''), 'Secret', p.secret)
+					ORDER BY p.kind, p.pattern), '[]')
 				 FROM public.host_scope AS p WHERE p.account = h.name)
 			FROM public.host AS h
 			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
