@@ -106,8 +106,8 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 				ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer,
 				Observe: calls})
 			machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool),
-				Secrets: hostfiles.SecretContents(pool),
-				Roots:   flags.HostRoots})
+				Secrets: hostfiles.SecretContents(pool), AgentSocket: os.Getenv("SSH_AUTH_SOCK"),
+				Roots: flags.HostRoots})
 			return allModules(clients, machines)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {

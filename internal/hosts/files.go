@@ -137,6 +137,10 @@ func (h *Hosts) writable(ctx context.Context, name string) (Settings, error) {
 				"UPDATE host SET locked_by = NULL WHERE name = '%s'", name, clean(settings.LockedBy),
 				strings.ReplaceAll(name, "'", "''"))}
 	}
+	k := h.host(name)
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	settings.Keys = k.keys
 	return settings, err
 }
 

@@ -75,6 +75,7 @@ type world struct {
 	root       string
 	begin, end func() // start an engine, and end it
 	said       *harness.Buffer
+	agent      string // the socket of the engine's SSH agent
 }
 
 // start starts an engine that may use the directory, and others.
@@ -105,7 +106,7 @@ func (w *world) engine(others ...string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), Roots: append(others, w.root, "/"),
+				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, Roots: append(others, w.root, "/"),
 					Runner: func(string) ([]byte, error) { return built() }})
 				return registry(machines)
 			},

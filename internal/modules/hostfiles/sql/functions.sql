@@ -82,8 +82,10 @@ CREATE OR REPLACE FUNCTION iasql_internal.host_file_forget() RETURNS void
     SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
 AS $$
 BEGIN
+    -- What another transaction has locked is its own to forget.
     DELETE FROM iasql_internal.kept_secret AS s
-    WHERE s.table_name = 'host_file' AND s.sent IS NULL
+    USING (SELECT u.account, u.key, u.version FROM iasql_internal.kept_secret AS u WHERE u.table_name = 'host_file' AND u.sent IS NULL FOR UPDATE SKIP LOCKED) AS unsent
+    WHERE s.table_name = 'host_file' AND (s.account, s.key, s.version) = (unsent.account, unsent.key, unsent.version)
       AND NOT EXISTS (SELECT FROM public.host_file AS f WHERE f.account = s.account AND f.path = s.key AND f.content_version = s.version)
       AND NOT EXISTS (SELECT FROM public.iasql_audit_log AS l WHERE l.table_name = 'host_file' AND l.account = s.account AND NOT l.settled AND strpos(l.change::text, s.version) > 0);
 END;
