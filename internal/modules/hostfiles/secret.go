@@ -62,10 +62,11 @@ func (s secretContents) key(ctx context.Context, host string) (key []byte, err e
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return key, err
 	}
-	// Two random UUIDs have 244 bits that nobody knows.
+	// Two random UUIDs have 244 bits that nobody knows. A host that is being deleted gets no key that would outlive it.
 	err = s.db.QueryRow(ctx, `
 		INSERT INTO iasql_internal.account_secret AS s (table_name, account, column_name, value)
-		VALUES ('host_file', $1, 'content_version', gen_random_uuid()::text || gen_random_uuid()::text)
+		SELECT 'host_file', h.name, 'content_version', gen_random_uuid()::text || gen_random_uuid()::text
+		FROM public.host AS h WHERE h.name = $1 FOR KEY SHARE
 		ON CONFLICT (table_name, account, column_name) DO UPDATE SET value = s.value
 		RETURNING convert_to(value, 'UTF8')`, host).Scan(&key)
 	return key, err
