@@ -182,6 +182,8 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 		if err := h.secretChange(ctx, name, c, request); err != nil {
 			return err
 		}
+	case c.Seen != "": // it was secret when it was read, and nobody knows here what it had
+		return Failed(name, runner.NotAsRead(path))
 	case c.Version != "":
 		return errNoVersion(name, path)
 	}

@@ -81,6 +81,7 @@ func TestSecretAnswers(t *testing.T) {
 		{FileChange{Want: &file, Version: "second"}, "NotKept"},
 		{FileChange{Want: &shown}, "Secret"},
 		{FileChange{Want: &runner.Entry{Path: "/etc/open", Kind: runner.File}, Version: "first"}, "NotKept"},
+		{FileChange{Have: &runner.Entry{Path: "/etc/open", Kind: runner.File}, Seen: "first"}, "Conflict"},
 	} {
 		err := h.ApplyFile(t.Context(), "web", modules.Entry{}, &c.change)
 		known := new(modules.Error)

@@ -57,8 +57,8 @@ type remote struct {
 	client *ssh.Client
 	in     io.WriteCloser
 	said   string
-	home   string // of the login, as the host says
-	keys   []string
+	home   string   // of the login, as the host says
+	keys   []string // by which the login may have been let in, as signIn.keys says
 	// armed are the trials that were under way when this connection was made, which proves that they lock nobody out.
 	armed   []string
 	proving sync.Mutex

@@ -51,7 +51,7 @@ func describeHost() *modules.Table {
 		Name: "host",
 		Doc: "The machines that are managed, and how the engine gets into each: by SSH, or as a directory of its own " +
 			"machine. Nothing is read or changed before iasql_confirm('identity', name) has said that its host key " +
-			"is right.",
+			"is right, or its host certificate is one of cert_authority.",
 		Provider:        hosts.Provider,
 		DefinesAccounts: true,
 		// A host shows at once what has been written to it. What was read before is still on its way for a while.
