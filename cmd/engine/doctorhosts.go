@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -46,7 +47,7 @@ func (c *doctorCmd) examineHosts(ctx context.Context, progress func(string)) []d
 			}
 		}
 	}
-	machines := hosts.New(hosts.Options{Load: host.Load(pool)})
+	machines := hosts.New(hosts.Options{Load: host.Load(pool), AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
 	defer machines.Close()
 	found := make([][]hosts.Finding, len(chosen))
 	var work sync.WaitGroup

@@ -22,6 +22,7 @@ import (
 	"iasql/internal/modules/awstypes"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostcontainers"
+	"iasql/internal/modules/hostfiles"
 	"iasql/internal/platform"
 	"iasql/internal/tracing"
 )
@@ -105,6 +106,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 				ReadShares: awsaccount.LoadReadShares(pool), Endpoint: endpoint, Logger: log, Tracer: tracer,
 				Observe: calls})
 			machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool),
+				Secrets: hostfiles.SecretContents(pool), AgentSocket: os.Getenv("SSH_AUTH_SOCK"),
 				Roots: flags.HostRoots})
 			return allModules(clients, machines)
 		},

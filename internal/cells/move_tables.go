@@ -59,6 +59,7 @@ var movedTables = []movedTable{
 		"rules": `''`}},
 	{name: "iasql_internal.unread", where: ofAccount},
 	{name: "iasql_internal.account_secret", where: ofAccount},
+	{name: "iasql_internal.kept_secret", where: ofAccount},
 	{name: "iasql_internal.event_source", where: ofAccount, columns: map[string]string{"holder": `NULL`,
 		"held_until": `'-infinity'::timestamptz`}},
 	{name: "iasql_internal.event_source_region", where: ofAccount,

@@ -123,6 +123,10 @@ func notReached(settings *Settings, err error) []Finding {
 			"the login is let in, and may not become root without a password",
 			"on the host, let it: visudo -f /etc/sudoers.d/iasql, with the line LOGIN ALL=(root) NOPASSWD: ALL. Or " +
 				"have the engine do without: UPDATE host SET become = false"}}
+	case CodeHostKey:
+		return []Finding{{"reached", "it answers, and its host certificate is not believed",
+			"SELECT held FROM iasql_worlds says why. Give it a certificate of the authority of cert_authority that " +
+				"names its address and has not expired, as ssh-keygen -L -f prints it"}}
 	case "JumpHost":
 		return []Finding{{"reached", "its jump host " + settings.JumpHost + " is in the way",
 			"mend that first: what is found of it says how"}}
@@ -151,10 +155,12 @@ func whyNot(err error) string {
 }
 
 func key(settings *Settings, said string) Finding {
-	switch settings.Confirmed {
-	case said:
+	switch {
+	case settings.CertAuthority != "" && (settings.Confirmed == "" || settings.Confirmed == said):
+		return Finding{"key", "its host certificate is of the authority that its row names, and names its address", ""}
+	case settings.Confirmed == said:
 		return Finding{"key", "its host key and machine id are those that were confirmed", ""}
-	case "":
+	case settings.Confirmed == "":
 		return Finding{"key", "nobody has confirmed its host key", fmt.Sprintf("compare says_it_is in iasql_worlds "+
 			"with what ssh-keygen -lf prints on the host, then SELECT iasql_confirm('identity', '%s')", settings.Name)}
 	}

@@ -69,7 +69,7 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 }
 
 // ListFiles returns all that the host's scopes name, and those scopes.
-func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []Scope, error) {
+func (h *Hosts) ListFiles(ctx context.Context, name string) ([]File, []Scope, error) {
 	// Anew: the cycle knows by now whether scopes have changed, and a listing by earlier ones would pass for one by
 	// these.
 	settings, err := h.settings(ctx, name, true)
@@ -81,13 +81,19 @@ func (h *Hosts) ListFiles(ctx context.Context, name string) ([]runner.Entry, []S
 		return nil, nil, nil
 	}
 	all, err := entries(name, func(each func(runner.Answer) error) error {
-		return h.list(ctx, name, KindFile, func(q *runner.Request) { q.Patterns = patterns(scopes) }, each)
+		return h.list(ctx, name, KindFile, func(q *runner.Request) {
+			q.Patterns, q.Secrets = patterns(scopes), secretPatterns(scopes)
+		}, each)
 	}, func(path string) bool { return Named(scopes, path) != nil })
-	return all, scopes, err
+	if err != nil {
+		return nil, scopes, err
+	}
+	files, err := h.veiled(ctx, name, scopes, all)
+	return files, scopes, err
 }
 
 // GetFiles returns what there is of paths, and the host's scopes. What those do not name is not read, and says so.
-func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]runner.Entry, []Scope, error) {
+func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]File, []Scope, error) {
 	settings, err := h.settings(ctx, name, false)
 	if err != nil {
 		return nil, nil, err
@@ -95,14 +101,14 @@ func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]ru
 	scopes := settings.Of(KindFile)
 	asked := make(map[string]bool, len(paths))
 	var named []string
-	var beyond []runner.Entry
+	var beyond []File
 	for _, path := range paths {
 		if asked[path] {
 			continue
 		}
 		if Named(scopes, path) == nil {
-			beyond = append(beyond, runner.Entry{Path: path,
-				Error: &runner.Failure{Code: runner.Refused, Message: OutOfScope(name, path).Error()}})
+			beyond = append(beyond, File{Entry: runner.Entry{Path: path,
+				Error: &runner.Failure{Code: runner.Refused, Message: OutOfScope(name, path).Error()}}})
 			continue
 		}
 		asked[path], named = true, append(named, path)
@@ -111,9 +117,14 @@ func (h *Hosts) GetFiles(ctx context.Context, name string, paths []string) ([]ru
 		return beyond, scopes, nil
 	}
 	all, err := entries(name, func(each func(runner.Answer) error) error {
-		return h.ask(ctx, name, &runner.Request{Verb: runner.Check, Paths: named}, each)
+		return h.ask(ctx, name, &runner.Request{Verb: runner.Check, Paths: named,
+			Secrets: secretPatterns(scopes)}, each)
 	}, func(path string) bool { return asked[path] })
-	return append(all, beyond...), scopes, err
+	if err != nil {
+		return nil, scopes, err
+	}
+	files, err := h.veiled(ctx, name, scopes, all)
+	return append(files, beyond...), scopes, err
 }
 
 // writable returns what the tables say of a host that may be changed. That is read anew: an edit that was made once the
@@ -126,6 +137,10 @@ func (h *Hosts) writable(ctx context.Context, name string) (Settings, error) {
 				"UPDATE host SET locked_by = NULL WHERE name = '%s'", name, clean(settings.LockedBy),
 				strings.ReplaceAll(name, "'", "''"))}
 	}
+	k := h.host(name)
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	settings.Keys = k.keys
 	return settings, err
 }
 
@@ -133,24 +148,46 @@ func (h *Hosts) writable(ctx context.Context, name string) (Settings, error) {
 var errLate = &modules.Error{Class: modules.Transient, Code: "Late",
 	Message: "it was too late to send the call, and nothing was changed"}
 
+// FileChange is how a file is made, changed or deleted.
+type FileChange struct {
+	// Want is the file as it is to be, nil if it is to go; Have is the file as it was read last, nil if there was none.
+	Want, Have *runner.Entry
+	// Version is that of the secret content that it is to have; "" leaves the content as it is.
+	Version string
+	// Seen is the version that was read last.
+	Seen string
+}
+
+func (c *FileChange) path() string {
+	if c.Want != nil {
+		return c.Want.Path
+	}
+	return c.Have.Path
+}
+
 // ApplyFile makes, changes or deletes a file.
-func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry, want, have *runner.Entry) error {
+func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry, c *FileChange) error {
 	settings, err := h.writable(ctx, name)
 	if err != nil {
 		return err
 	}
-	request := &runner.Request{Verb: runner.Apply, Want: want, Have: have}
-	path := ""
-	if want != nil {
-		path = want.Path
-	} else {
-		path = have.Path
-	}
-	scope := Named(settings.Of(KindFile), path)
+	request := &runner.Request{Verb: runner.Apply, Want: c.Want, Have: c.Have}
+	path, scopes := c.path(), settings.Of(KindFile)
+	scope := Named(scopes, path)
 	if scope == nil {
 		return OutOfScope(name, path)
 	}
-	if want != nil && want.Kind == runner.File {
+	switch {
+	case isSecret(scopes, path):
+		if err := h.secretChange(ctx, name, c, request); err != nil {
+			return err
+		}
+	case c.Seen != "": // it was secret when it was read, and nobody knows here what it had
+		return Failed(name, runner.NotAsRead(path))
+	case c.Version != "":
+		return errNoVersion(name, path)
+	}
+	if c.Want != nil && c.Want.Kind == runner.File {
 		request.Validate = scope.Validate
 	}
 	if entry.Late() {

@@ -26,14 +26,20 @@ type Settings struct {
 	User       string
 	Become     bool // by sudo
 	PrivateKey string
-	Root       string // the directory
-	UndoAfter  int    // seconds, of a change that touches the way in
-	Socket     string // of Docker or Podman; "": that which is there
-	LockedBy   string // "": by nobody
-	MayReboot  bool   // the engine may reboot it
-	JumpHost   string // by whose connection it is reached; "": directly
-	Confirmed  string // who it is, as has been confirmed; "": nobody has
-	Scopes     []Scope
+	// IdentityAgent: the keys are those of the engine's SSH agent.
+	IdentityAgent bool
+	Certificate   string // of the user, for a key; "": it is let in without one
+	CertAuthority string // whose host certificates are believed, a public key a line; "": the host key is confirmed
+	Root          string // the directory
+	UndoAfter     int    // seconds, of a change that touches the way in
+	Socket        string // of Docker or Podman; "": that which is there
+	LockedBy      string // "": by nobody
+	MayReboot     bool   // the engine may reboot it
+	JumpHost      string // by whose connection it is reached; "": directly
+	Confirmed     string // who it is, as has been confirmed; "": nobody has
+	Scopes        []Scope
+	// Keys are those of authorized_keys that may have let the engine in, as the connection knows.
+	Keys []string
 }
 
 // Scope is a part of a host that is looked at.
@@ -41,6 +47,7 @@ type Scope struct {
 	Kind, Pattern string
 	Prune         bool   // what has no record may be deleted
 	Validate      string // the command that has to accept a file; "" for none
+	Secret        bool   // the contents of files are
 }
 
 // Of returns the scopes of a kind.
@@ -62,6 +69,10 @@ type Options struct {
 	Roots []string
 	// Recovery returns what is to be done after failures of a container of a host; nil: nothing is.
 	Recovery func(ctx context.Context, host, container string) (Recovery, error)
+	// AgentSocket is the socket of the engine's SSH agent, ssh-agent(1); "": it has none.
+	AgentSocket string
+	// Secrets keeps the secret contents of files; nil: there are none.
+	Secrets SecretContents
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.
 	Runner func(arch string) ([]byte, error)
 }
@@ -129,6 +140,7 @@ type host struct {
 	dialing  chan struct{} // closed when a connection that is being made is there, or is not; nil: none is
 	gone     bool          // nobody connects any more
 	home     string        // of the login, as the host has said it last
+	keys     []string      // that may have let the engine in last
 	failure  error         // of the last try to connect
 	failed   time.Time
 	pause    time.Duration
@@ -233,7 +245,8 @@ func (h *Hosts) load(ctx context.Context, k *host, anew bool) error {
 // sameWay reports whether the way into the host is the same.
 func sameWay(a, b *Settings) bool {
 	return a.Address == b.Address && a.Port == b.Port && a.User == b.User && a.Become == b.Become &&
-		a.PrivateKey == b.PrivateKey && a.Root == b.Root && a.JumpHost == b.JumpHost
+		a.PrivateKey == b.PrivateKey && a.IdentityAgent == b.IdentityAgent && a.Certificate == b.Certificate &&
+		a.CertAuthority == b.CertAuthority && a.Root == b.Root && a.JumpHost == b.JumpHost
 }
 
 // settings returns what the tables say of a host, or, unless that is read anew, said a moment ago.
@@ -252,7 +265,8 @@ func (h *Hosts) settings(ctx context.Context, name string, anew bool) (Settings,
 	return k.settings, nil
 }
 
-// Identify implements [modules.World]: a host is its SSH host key and its machine id, machine-id(5).
+// Identify implements [modules.World]: a host is its SSH host key, or the authority that certifies it, and its machine
+// id, machine-id(5). Only its own word proves a key; that of an authority which its row names proves the host.
 func (h *Hosts) Identify(ctx context.Context, scope modules.Scope, fresh bool) (modules.Identity, error) {
 	k := h.host(scope.Account)
 	release, err := k.take(ctx)
@@ -280,7 +294,8 @@ func (h *Hosts) Identify(ctx context.Context, scope modules.Scope, fresh bool) (
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	k.accepted = s.who()
-	return modules.Identity{Said: k.accepted, Vouched: true, Unproven: k.settings.Root == ""}, nil
+	return modules.Identity{Said: k.accepted, Vouched: true,
+		Unproven: k.settings.Root == "" && k.settings.CertAuthority == ""}, nil
 }
 
 // current returns the session, nil if there is none that could be asked.
@@ -369,7 +384,8 @@ func (h *Hosts) dial(k *host, settings Settings, ended chan struct{}) {
 		k.failure, k.failed = err, time.Now()
 		k.pause = min(max(2*k.pause, firstPause), mostPause)
 	default:
-		k.failure, k.pause, k.session, k.home = nil, 0, s, homeOf(s)
+		k.failure, k.pause, k.session = nil, 0, s
+		k.met(s)
 	}
 }
 
@@ -385,7 +401,7 @@ func (h *Hosts) open(ctx context.Context, settings *Settings) (session, error) {
 			return nil, err
 		}
 	}
-	return openSSH(ctx, settings, dial, h.options.Runner)
+	return openSSH(ctx, settings, dial, &h.options)
 }
 
 // reach returns the session of a host that has been identified before, once that is sure to be the same host.

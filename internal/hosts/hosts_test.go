@@ -100,7 +100,7 @@ func TestClasses(t *testing.T) {
 	t.Parallel()
 	want := &runner.Entry{Path: "/etc/app/a", Kind: runner.File}
 	apply := func(h *Hosts, want *runner.Entry) error {
-		return h.ApplyFile(t.Context(), "web", modules.Entry{}, want, nil)
+		return h.ApplyFile(t.Context(), "web", modules.Entry{}, &FileChange{Want: want})
 	}
 	for code, class := range map[runner.Code]modules.Class{
 		runner.Conflict: modules.Transient, runner.Exists: modules.Exists, runner.NoParent: modules.Dependency, runner.NotEmpty: modules.Dependency, runner.Invalid: modules.Invalid,
@@ -184,7 +184,8 @@ func TestLockedSince(t *testing.T) {
 	locked := scoped
 	locked.Address, locked.LockedBy = "192.0.2.1", "the night shift"
 	h.options.Load = func(context.Context, string) (Settings, error) { return locked, nil }
-	err := h.ApplyFile(t.Context(), "web", modules.Entry{}, &runner.Entry{Path: "/etc/app/a", Kind: runner.File}, nil)
+	err := h.ApplyFile(t.Context(), "web", modules.Entry{},
+		&FileChange{Want: &runner.Entry{Path: "/etc/app/a", Kind: runner.File}})
 	if e := new(modules.Error); !errors.As(err, &e) || e.Code != "Locked" {
 		t.Errorf("a host that is locked: %v", err)
 	}

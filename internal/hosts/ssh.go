@@ -57,7 +57,8 @@ type remote struct {
 	client *ssh.Client
 	in     io.WriteCloser
 	said   string
-	home   string // of the login, as the host says
+	home   string   // of the login, as the host says
+	keys   []string // by which the login may have been let in, as signIn.keys says
 	// armed are the trials that were under way when this connection was made, which proves that they lock nobody out.
 	armed   []string
 	proving sync.Mutex
@@ -79,8 +80,7 @@ type call struct {
 }
 
 // openSSH connects by dial, logs in, puts the runner there if it is not, and starts it.
-func openSSH(ctx context.Context, settings *Settings, dial dialer,
-	runners func(arch string) ([]byte, error)) (_ session, err error) {
+func openSSH(ctx context.Context, settings *Settings, dial dialer, options *Options) (_ session, err error) {
 	address := net.JoinHostPort(settings.Address, strconv.Itoa(settings.Port))
 	denied := func(format string, args ...any) error {
 		return &modules.Error{Class: modules.Denied, Code: "Login",
@@ -95,17 +95,17 @@ func openSSH(ctx context.Context, settings *Settings, dial dialer,
 		return &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
 			Message: fmt.Sprintf("host %s (%s)%s does not answer: %s", settings.Name, address, by, clean(err.Error()))}
 	}
-	if settings.PrivateKey == "" {
-		return nil, denied("it has no private_key: UPDATE host SET private_key = '…'")
-	}
-	signer, err := ssh.ParsePrivateKey([]byte(settings.PrivateKey))
-	if missing := new(ssh.PassphraseMissingError); errors.As(err, &missing) {
-		return nil, denied("its private_key has a passphrase: give it one without, which the vault keeps")
-	} else if err != nil {
-		return nil, denied("its private_key cannot be read: it is to be the text of a file such as id_ed25519")
-	}
 	limit, cancel := context.WithTimeout(ctx, dialWithin)
 	defer cancel()
+	login, err := newSignIn(limit, settings, options.AgentSocket)
+	if err != nil {
+		return nil, denied("%v", err)
+	}
+	defer login.close()
+	key, err := newHostKey(settings)
+	if err != nil {
+		return nil, denied("%v", err)
+	}
 	conn, err := dial(limit, "tcp", address)
 	if err != nil {
 		return nil, unreachable(err)
@@ -114,22 +114,18 @@ func openSSH(ctx context.Context, settings *Settings, dial dialer,
 	defer patience.end()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
-	fingerprint := ""
-	config := &ssh.ClientConfig{User: settings.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
-		Timeout:           dialWithin,
-		HostKeyAlgorithms: hostKeys,
-		// Who it is is compared with who it was before anything is asked of it (R27). The login gives away nothing
-		// but that the key is ours.
-		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
-			fingerprint = ssh.FingerprintSHA256(key)
-			return nil
-		}}
+	config := &ssh.ClientConfig{User: settings.User, Auth: []ssh.AuthMethod{ssh.PublicKeys(login.signers...)},
+		Timeout: dialWithin, HostKeyAlgorithms: key.algorithms(), HostKeyCallback: key.check}
 	transport, channels, requests, err := ssh.NewClientConn(conn, address, config)
 	if err != nil {
 		_ = conn.Close()
-		if strings.Contains(err.Error(), "unable to authenticate") {
-			return nil, denied("it does not let the key in: put %s into the authorized_keys of %s",
-				strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey()))), settings.User)
+		if why := key.refused(err); why != "" {
+			return nil, &modules.Error{Class: modules.Denied, Code: CodeHostKey,
+				Message: fmt.Sprintf("host %s (%s): %s", settings.Name, address, clean(why))}
+		}
+		if text := strings.ToLower(err.Error()); strings.Contains(text, "unable to authenticate") ||
+			strings.Contains(text, "too many authentication failures") {
+			return nil, denied("%s", login.letIn(settings.User))
 		}
 		return nil, unreachable(patience.why(err))
 	}
@@ -138,7 +134,7 @@ func openSSH(ctx context.Context, settings *Settings, dial dialer,
 	}
 	r := &remote{client: ssh.NewClient(transport, channels, requests), dead: make(chan struct{}),
 		calls: map[int64]*call{}}
-	who, lines, err := r.start(settings.Become, runners)
+	who, lines, err := r.start(settings.Become, options.Runner)
 	if err != nil {
 		_ = r.client.Close()
 		if ctx.Err() != nil || errors.Is(err, io.EOF) || patience.over.Load() {
@@ -149,17 +145,18 @@ func openSSH(ctx context.Context, settings *Settings, dial dialer,
 	if !patience.end() {
 		return nil, unreachable(patience.why(net.ErrClosed))
 	}
-	r.said = "host key " + fingerprint
+	r.said = key.said
 	if who.Machine != "" {
 		r.said += ", machine id " + clean(who.Machine)
 	}
-	r.home, r.armed = who.Home, who.Armed[:min(len(who.Armed), maxArmed)]
+	r.home, r.keys, r.armed = who.Home, login.keys(), who.Armed[:min(len(who.Armed), maxArmed)]
 	go r.receive(lines)
 	return r, nil
 }
 
-// CodeBecome is the code of the error of a login that is let in, and may not become root without a password.
-const CodeBecome = "Become"
+// The codes of errors of signing in: of a login that is let in and may not become root without a password, and of a
+// host whose certificate is not believed.
+const CodeBecome, CodeHostKey = "Become", "HostKey"
 
 // notStarted says of the error of a runner that did not start whether that was sudo.
 func notStarted(err error, settings *Settings) error {
@@ -169,11 +166,6 @@ func notStarted(err error, settings *Settings) error {
 	}
 	return err
 }
-
-// hostKeys are the kinds of host keys, the one by which a host is known first: of a server with several it has to be
-// always the same.
-var hostKeys = []string{ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521,
-	ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256}
 
 // patience closes a connection when its time is over: one by way of a jump host takes no deadline.
 type patience struct {

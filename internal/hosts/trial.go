@@ -207,7 +207,8 @@ func (k *host) adopt(s session, well bool) {
 		if k.session != nil {
 			k.session.close()
 		}
-		k.session, k.home = s, homeOf(s)
+		k.session = s
+		k.met(s)
 	}
 }
 
@@ -225,12 +226,12 @@ func (t *trial) failed(what string, why error) error {
 		Message: text + ". It is not tried again before the row is changed, or SELECT iasql_retry(…) asks for it"}
 }
 
-// homeOf returns the home of whom the engine logs in as, "" if there is none.
-func homeOf(s session) string {
+// met notes by what the engine has come in.
+func (k *host) met(s session) {
+	k.home, k.keys = "", nil
 	if r, ok := s.(*remote); ok {
-		return r.home
+		k.home, k.keys = r.home, r.keys
 	}
-	return ""
 }
 
 // home returns what the host has said of that last.

@@ -1,6 +1,7 @@
 -- Secrets of the tables that define accounts, with which the engine logs in (R16). They take effect at once and belong to
 -- no change that is pushed: they are not in the vault of records (vault.sql), but by account. Triggers of each such
--- table, made from its description (VaultDDL in internal/modules), have the columns as their arguments.
+-- table, made from its description (VaultDDL in internal/modules), have the columns as their arguments. Names of accounts
+-- are one set, so that all secrets of an account are renamed and deleted with it, those that modules keep (kept_secret) too.
 
 -- Between this trigger, which hides secrets in the row, and the one that knows that the row was stored, they are staged:
 -- INSERT ... ON CONFLICT DO NOTHING runs the first and not the second, and must change no secret. NULL and '' mean that
@@ -38,11 +39,13 @@ CREATE OR REPLACE FUNCTION iasql_internal.keep_account_secrets() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        DELETE FROM iasql_internal.account_secret s WHERE s.table_name = TG_TABLE_NAME AND s.account = OLD.name;
+        DELETE FROM iasql_internal.account_secret s WHERE s.account = OLD.name;
+        DELETE FROM iasql_internal.kept_secret s WHERE s.account = OLD.name;
         RETURN NULL;
     END IF;
     IF TG_OP = 'UPDATE' AND OLD.name <> NEW.name THEN
-        UPDATE iasql_internal.account_secret s SET account = NEW.name WHERE s.table_name = TG_TABLE_NAME AND s.account = OLD.name;
+        UPDATE iasql_internal.account_secret s SET account = NEW.name WHERE s.account = OLD.name;
+        UPDATE iasql_internal.kept_secret s SET account = NEW.name WHERE s.account = OLD.name;
     END IF;
     INSERT INTO iasql_internal.account_secret (table_name, account, column_name, value)
     SELECT g.table_name, g.account, g.column_name, g.value

@@ -74,6 +74,8 @@ type world struct {
 	*harness.World
 	root       string
 	begin, end func() // start an engine, and end it
+	said       *harness.Buffer
+	agent      string // the socket of the engine's SSH agent
 }
 
 // start starts an engine that may use the directory, and others.
@@ -97,13 +99,14 @@ func (w *world) engine(others ...string) {
 		t.Fatal(err)
 	}
 	said := &harness.Buffer{}
-	log := slog.New(slog.NewTextHandler(said, nil))
+	w.said = said
+	log := slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w.begin = func() {
 		var machines *hosts.Hosts
 		ctx, cancel := context.WithCancel(context.Background())
 		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Roots: append(others, w.root, "/"),
+				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, Roots: append(others, w.root, "/"),
 					Runner: func(string) ([]byte, error) { return built() }})
 				return registry(machines)
 			},

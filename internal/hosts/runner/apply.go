@@ -39,7 +39,7 @@ func (t *tree) place(r *Request, accept func(file string) error) error {
 		return err
 	}
 	defer unix.Close(dir)
-	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate,
+	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate, secret: r.Secret,
 		accept: accept}
 	switch {
 	case r.Have == nil:
@@ -55,6 +55,7 @@ type applier struct {
 	dir        int
 	last, path string
 	validate   string
+	secret     bool // the content is
 	accept     func(file string) error
 }
 
@@ -188,7 +189,10 @@ func (a *applier) expect(have *Entry) (*Entry, unix.Stat_t, error) {
 	return now, st, nil
 }
 
-func conflict(path string) error {
+func conflict(path string) error { return NotAsRead(path) }
+
+// NotAsRead is the failure of a change of a file that is not what it was when it was read last.
+func NotAsRead(path string) *Failure {
 	return &Failure{Conflict, fmt.Sprintf(
 		"%q is not what it was when it was last read: nothing is done to it before it "+
 			"has been read again", path)}
@@ -429,11 +433,17 @@ func (a *applier) accepted(temporary string) error {
 	}
 	if said, err := run(fields); err != nil {
 		text := strings.ReplaceAll(said, file, a.path)
+		if a.secret {
+			text = unsaid
+		}
 		return &Failure{Invalid, fmt.Sprintf("%s does not accept the new content of %q (%v): %s", fields[0], a.path,
 			err, text)}
 	}
 	return nil
 }
+
+// unsaid stands for what a program has said that has read a secret.
+const unsaid = "what it says is left out, as it may have the secret"
 
 // bounded keeps the beginning of what is written.
 type bounded struct {

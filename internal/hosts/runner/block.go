@@ -129,7 +129,7 @@ func readBlocks(t *tree, of *selection, tell func(Block), unread func(string, er
 		}
 		return nil
 	}
-	if err := t.list(of.patterns, look); err != nil {
+	if err := t.list(of.patterns, nil, look); err != nil {
 		return err
 	}
 	reader := t.reader()

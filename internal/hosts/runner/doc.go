@@ -60,6 +60,11 @@ type Request struct {
 	Verb     string   `json:"verb"`
 	Patterns []string `json:"patterns,omitempty"`
 	Paths    []string `json:"paths,omitempty"`
+	// Secrets are patterns of files whose contents are not answered when they are listed or checked.
+	Secrets []string `json:"secrets,omitempty"`
+	// Secret says that the content of the file that is applied is secret: what programs say that have read it is not
+	// answered.
+	Secret bool `json:"secret,omitempty"`
 	// Want is the file as it is to be, nil if it is to go; what it does not say stays as it is. Have is the file as it
 	// was seen last, nil if there was none: what is there has to be that still.
 	Want *Entry `json:"want,omitempty"`
@@ -130,7 +135,8 @@ type Host struct {
 type Entry struct {
 	Path string `json:"path"`
 	Kind string `json:"kind,omitempty"`
-	// Content is that of a file whose text is no longer than MaxContent, without NUL and of UTF-8; nil of any other.
+	// Content is that of a file whose text is no longer than MaxContent, without NUL and of UTF-8; nil of any other,
+	// and of one that is secret.
 	Content *string `json:"content,omitempty"`
 	SHA256  string  `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
 	Size    int64   `json:"size,omitempty"`

@@ -180,7 +180,7 @@ func (t *tree) guarded(r *Request) error {
 		return errors.Join(err, s.undo(t, g.ID, "it could not be made"))
 	}
 	for _, check := range g.Checks {
-		if err := passes(check); err != nil {
+		if err := passes(check, r.Secret); err != nil {
 			return errors.Join(err, s.undo(t, g.ID, err.Error()))
 		}
 	}

@@ -17,9 +17,11 @@ type lister struct {
 	tell  func(Entry) error
 }
 
-// list tells of all that the patterns name. It fails if that is more than the bounds allow.
-func (t *tree) list(patterns []string, tell func(Entry) error) error {
+// list tells of all that the patterns name, without the contents of what the patterns of secrets name. It fails if that
+// is more than the bounds allow.
+func (t *tree) list(patterns, secrets []string, tell func(Entry) error) error {
 	l := &lister{reader: t.reader(), seen: map[string]bool{}, tell: tell}
+	l.secrets = secrets
 	for _, pattern := range patterns {
 		if err := CheckPath(pattern); err != nil {
 			return err

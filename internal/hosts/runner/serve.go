@@ -135,12 +135,12 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 	case Reboot:
 		return t.reboot(time.Now())
 	case List:
-		if err := t.list(r.Patterns, tell); err != nil {
+		if err := t.list(r.Patterns, r.Secrets, tell); err != nil {
 			return err
 		}
 		return t.parts(r.Parts, part)
 	case Check:
-		if err := t.check(r.Paths, tell); err != nil {
+		if err := t.check(r, tell); err != nil {
 			return err
 		}
 		return t.parts(r.Parts, part)
@@ -179,10 +179,11 @@ func (t *tree) make(r *Request) error {
 	return t.apply(r)
 }
 
-// check tells of what there is of paths.
-func (t *tree) check(paths []string, tell func(Entry) error) error {
+// check tells of what there is of a request's paths.
+func (t *tree) check(r *Request, tell func(Entry) error) error {
 	reader := t.reader()
-	for _, path := range paths {
+	reader.secrets = r.Secrets
+	for _, path := range r.Paths {
 		e, err := reader.at(path)
 		switch {
 		case codeOf(err) == NoParent || err == nil && e == nil:

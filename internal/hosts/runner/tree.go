@@ -142,6 +142,12 @@ type reader struct {
 	*tree
 	users, groups map[uint32]string
 	sent          int // bytes of contents
+	secrets       []string
+}
+
+// isSecret reports whether the content of a file is.
+func (r *reader) isSecret(path string) bool {
+	return slices.ContainsFunc(r.secrets, func(pattern string) bool { return Matches(pattern, path) })
 }
 
 func (t *tree) reader() *reader {
@@ -270,7 +276,7 @@ func (r *reader) content(dir int, last string, e *Entry, seen unix.Stat_t) (*Ent
 	e.Size = st.Size
 	sum := sha256.Sum256(text)
 	e.SHA256 = hex.EncodeToString(sum[:])
-	if len(text) <= MaxContent && utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 {
+	if len(text) <= MaxContent && utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 && !r.isSecret(e.Path) {
 		content := string(text)
 		e.Content = &content
 		r.sent += len(text)

@@ -152,7 +152,7 @@ func (r *unitReader) triggered(name string, triggers []string) (map[string]strin
 			paths = append(paths, one)
 		}
 	}
-	err := r.list(paths, func(e Entry) error {
+	err := r.list(paths, nil, func(e Entry) error {
 		if len(all) >= maxTriggered {
 			return tooMany(name)
 		}

@@ -27,7 +27,8 @@ func Module() *modules.Module {
 		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings: []*modules.Table{describeHost(), describeScope()},
 		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
-			4: scopeChecksAnew() + functions},
+			4: scopeChecksAnew() + functions,
+			5: checksAnew("host", hostChecks) + scopeChecksAnew() + functions},
 		Drop: drop,
 	}
 }
@@ -50,7 +51,7 @@ func describeHost() *modules.Table {
 		Name: "host",
 		Doc: "The machines that are managed, and how the engine gets into each: by SSH, or as a directory of its own " +
 			"machine. Nothing is read or changed before iasql_confirm('identity', name) has said that its host key " +
-			"is right.",
+			"is right, or its host certificate is one of cert_authority.",
 		Provider:        hosts.Provider,
 		DefinesAccounts: true,
 		// A host shows at once what has been written to it. What was read before is still on its way for a while.
@@ -70,6 +71,16 @@ func describeHost() *modules.Table {
 			{Name: "private_key", Type: modules.TypeText, WriteOnly: true,
 				Doc: "The text of the login's private key, such as id_ed25519, without a passphrase. Shown as " +
 					"asterisks once it is set; set it to NULL to remove it."},
+			{Name: "identity_agent", Type: modules.TypeBool, Required: true, Default: "false", Since: 5,
+				Doc: "Whether the login's keys are those of the engine's SSH agent, which SSH_AUTH_SOCK in the " +
+					"engine's environment names, instead of private_key."},
+			{Name: "certificate", Type: modules.TypeText, Since: 5, Check: "certificate ~ '-cert-v[0-9]+@'",
+				Doc: "The text of a user certificate of the key, such as id_ed25519-cert.pub. NULL: the key is let " +
+					"in without one, or the agent has one."},
+			{Name: "cert_authority", Type: modules.TypeText, Since: 5, Check: "cert_authority <> ''",
+				Doc: "The public key of the authority that certifies the host's key, or several, a line each: a host " +
+					"certificate of it that names the address is believed without iasql_confirm. NULL: the host key " +
+					"itself is compared, once it is confirmed."},
 			{Name: "host_root", Type: modules.TypeText, Check: "host_root ~ '^/'",
 				Doc: "A directory of the engine's machine that is managed instead of a host that is reached by SSH. " +
 					"The engine has to be started with --host-root and the same directory."},
@@ -95,22 +106,32 @@ func describeHost() *modules.Table {
 			{Name: "may_reboot", Type: modules.TypeBool, Required: true, Default: "false", Since: 5,
 				Doc: "Whether the engine may reboot it where host_recovery says so, once in an hour at most."},
 		},
-		Checks: []string{"num_nonnulls(address, host_root) = 1"},
+		Checks: hostChecks,
 	}
+}
+
+// hostChecks are the checks of host as a whole.
+var hostChecks = []string{
+	"num_nonnulls(address, host_root) = 1",
+	"NOT identity_agent OR private_key IS NULL",
 }
 
 // scopeChecks are the checks of host_scope as a whole, which say what a pattern is for each kind.
 var scopeChecks = []string{
 	`CASE WHEN kind = 'mount' AND pattern = '/' THEN true WHEN kind IN ('file', 'block') OR kind = 'mount' AND pattern ~ '^/' THEN pattern ~ '^(/[^/]+)+$' AND pattern !~ '/\.\.?(/|$)' AND pattern !~ '[^/]\*\*|\*\*[^/]' ELSE pattern !~ '^/' END`,
 	"kind = 'file' OR validate IS NULL",
+	"kind = 'file' OR NOT secret",
 }
 
-// scopeChecksAnew gives a table of an earlier version these checks: its own are of fewer kinds.
-func scopeChecksAnew() string {
+// scopeChecksAnew gives host_scope of an earlier version these checks: its own are of fewer kinds.
+func scopeChecksAnew() string { return checksAnew("host_scope", scopeChecks) }
+
+// checksAnew gives a table of an earlier version its checks of this one.
+func checksAnew(table string, checks []string) string {
 	var b strings.Builder
-	for i, check := range scopeChecks {
-		fmt.Fprintf(&b, "ALTER TABLE public.host_scope DROP CONSTRAINT IF EXISTS host_scope_check_%[1]d, "+
-			"ADD CONSTRAINT host_scope_check_%[1]d CHECK (%[2]s);\n", i+1, check)
+	for i, check := range checks {
+		fmt.Fprintf(&b, "ALTER TABLE public.%[1]s DROP CONSTRAINT IF EXISTS %[1]s_check_%[2]d, "+
+			"ADD CONSTRAINT %[1]s_check_%[2]d CHECK (%[3]s);\n", table, i+1, check)
 	}
 	return b.String()
 }
@@ -137,6 +158,10 @@ func describeScope() *modules.Table {
 				Doc: "A command that has to accept the new content of a file before it replaces the old one, such as " +
 					"visudo -cf %s: %s stands for the new file. It is run as the login, or as root with become, " +
 					"without a shell."},
+			{Name: "secret", Type: modules.TypeBool, Required: true, Default: "false", Since: 5,
+				Doc: "Whether the contents of the files are secret: the engine neither reads them nor shows them, " +
+					"and users write them to host_file.secret_content. A file is secret if one of the rows that " +
+					"name it says so."},
 		},
 		Checks: scopeChecks,
 	}
@@ -155,16 +180,19 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 		err := db.QueryRow(ctx, `
 			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''),
 				coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after, coalesce(h.container_socket, ''),
-				coalesce(h.jump_host, ''), h.may_reboot,
+				coalesce(h.jump_host, ''), h.may_reboot, h.identity_agent, coalesce(h.certificate, ''),
+				coalesce(h.cert_authority, ''),
 				coalesce((SELECT w.identity FROM iasql_internal.world AS w WHERE w.account = h.name), ''),
-				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern, 'Prune',
-					p.prune, 'Validate', coalesce(p.validate, '')) ORDER BY p.kind, p.pattern), '[]')
+				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern,
+					'Prune', p.prune, 'Validate', coalesce(p.validate, ''), 'Secret', p.secret)
+					ORDER BY p.kind, p.pattern), '[]')
 				 FROM public.host_scope AS p WHERE p.account = h.name)
 			FROM public.host AS h
 			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
 			WHERE h.name = $1`, name,
 		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter,
-			&s.Socket, &s.JumpHost, &s.MayReboot, &s.Confirmed, &s.Scopes)
+			&s.Socket, &s.JumpHost, &s.MayReboot, &s.IdentityAgent, &s.Certificate, &s.CertAuthority, &s.Confirmed,
+			&s.Scopes)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
 				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}

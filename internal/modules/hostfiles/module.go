@@ -17,11 +17,11 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_files",
-		Version:      3,
+		Version:      4,
 		Doc:          "Files, directories and symbolic links of hosts, and marked parts of files.",
 		Dependencies: []string{"host"},
 		Resources:    []modules.Resource{&files{h}, blocks(h)},
-		Migrations:   map[int]string{1: functions, 2: functions, 3: functions},
+		Migrations:   map[int]string{1: functions, 2: functions, 3: functions, 4: functions},
 		Drop:         drop,
 	}
 }
@@ -40,6 +40,7 @@ const (
 	columnPath, columnKind, columnContent, columnTarget = "path", "kind", "content", "target"
 	columnMode, columnOwner, columnGroup                = "mode", "owner", "grp"
 	columnSize, columnSHA256                            = "size", "sha256"
+	columnSecret, columnVersion                         = "secret_content", "content_version"
 )
 
 var table = &modules.Table{
@@ -62,25 +63,35 @@ var table = &modules.Table{
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
 			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
 			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose " +
-				"sha256 tells whether it has changed. NULL leaves it as it is."},
+				"sha256 tells whether it has changed, and of one whose content is secret. NULL leaves it as it is."},
+		{Name: columnSecret, Type: modules.TypeText, WriteOnly: true, Since: 4,
+			Doc: "The text of a file whose content is secret, as a row of host_scope says; up to 256 KiB. It is kept " +
+				"where the engine alone reads it, and content_version stands for it. Always NULL to who reads it; " +
+				"NULL changes nothing."},
+		{Name: columnVersion, Type: modules.TypeText, OptionalComputed: true, Since: 4,
+			Doc: "Which content a file has whose content is secret, without telling it: a new version for each " +
+				"secret_content, and hmac:… of what others have written. An earlier version of secret_content " +
+				"brings that back: the last ten of a file are kept. NULL leaves the content as it is."},
 		{Name: columnTarget, Type: modules.TypeText, Check: "target <> '' AND octet_length(target) <= 4096",
 			Doc: "Where a link leads to."},
 		{Name: columnMode, Type: modules.TypeText, OptionalComputed: true, Check: "mode ~ '^[0-7]{3,4}$'",
 			Equal: sameMode,
-			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0755 for a new " +
-				"directory. A link has none."},
+			Doc: "Its permissions in octal digits, such as 0644. NULL: 0644 for a new file, 0600 if its content is " +
+				"secret, 0755 for a new directory. A link has none."},
 		{Name: columnOwner, Type: modules.TypeText, OptionalComputed: true, Check: "owner <> ''",
 			Doc: "Its owner, by the name in the host's /etc/passwd, or else the number. NULL: whoever makes it."},
 		{Name: columnGroup, Type: modules.TypeText, OptionalComputed: true, Check: "grp <> ''",
 			Doc: "Its group, by the name in the host's /etc/group, or else the number. NULL: that of whoever " +
 				"makes it."},
-		{Name: columnSize, Type: modules.TypeBigint, Computed: true, Doc: "How many bytes a file has."},
+		{Name: columnSize, Type: modules.TypeBigint, Computed: true,
+			Doc: "How many bytes a file has; NULL if its content is secret."},
 		{Name: columnSHA256, Type: modules.TypeText, Computed: true,
-			Doc: "The SHA-256 of a file's content in hexadecimal digits; NULL of one that is larger than 64 MiB."},
+			Doc: "The SHA-256 of a file's content in hexadecimal digits; NULL of one that is larger than 64 MiB or " +
+				"secret."},
 	},
 	Checks: []string{
 		"(kind = 'link') = (target IS NOT NULL)",
-		"kind = 'file' OR content IS NULL",
+		"kind = 'file' OR num_nonnulls(content, content_version) = 0",
 		"kind <> 'link' OR mode IS NULL",
 	},
 }
@@ -130,7 +141,7 @@ func (f *files) Get(ctx context.Context, r modules.GetRequest) ([]modules.Observ
 }
 
 // observed returns what was read, and an [*modules.Unread] of what was not.
-func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []modules.Observation, unread error) {
+func observed(host string, all []hosts.File, scopes []hosts.Scope) (found []modules.Observation, unread error) {
 	var missed []modules.UnreadObject
 	for i := range all {
 		e := &all[i]
@@ -151,12 +162,13 @@ func observed(host string, all []runner.Entry, scopes []hosts.Scope) (found []mo
 	return found, nil
 }
 
-func row(e *runner.Entry) modules.Row {
+func row(e *hosts.File) modules.Row {
 	r := modules.Row{columnPath: modules.Text(e.Path), columnKind: modules.Text(e.Kind),
 		columnContent: modules.TextPtr(e.Content), columnTarget: modules.NonEmpty(e.Target),
 		columnMode: modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
-		columnGroup: modules.NonEmpty(e.Group), columnSize: modules.Null, columnSHA256: modules.NonEmpty(e.SHA256)}
-	if e.Kind == runner.File {
+		columnGroup: modules.NonEmpty(e.Group), columnSize: modules.Null, columnSHA256: modules.NonEmpty(e.SHA256),
+		columnVersion: modules.NonEmpty(e.Version)}
+	if e.Kind == runner.File && !e.Secret {
 		r[columnSize] = modules.Int(e.Size)
 	}
 	return r
@@ -193,26 +205,27 @@ func seen(r modules.Row) *runner.Entry {
 
 // Create implements [modules.Creator]. It overwrites nothing.
 func (f *files) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
-	create := modules.Call{Service: hosts.Provider, Action: "CreateFile"}
-	return modules.Row{columnPath: m.Want[columnPath]}, m.Permit.Do(ctx, create, func(call modules.Entry) error {
-		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, entry(m.Want, nil), nil)
-	})
+	return modules.Row{columnPath: m.Want[columnPath]}, f.apply(ctx, m, "CreateFile", hosts.FileChange{
+		Want: entry(m.Want, nil), Version: m.Want[columnVersion].String()})
 }
 
 // Update implements [modules.Updater]. It changes nothing that is not what it was when it was read.
 func (f *files) Update(ctx context.Context, m modules.Mutation) error {
-	want := entry(m.Want, m.Columns)
-	want.Path, want.Kind = m.Have[columnPath].String(), m.Have[columnKind].String()
-	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "ChangeFile"},
-		func(call modules.Entry) error {
-			return f.hosts.ApplyFile(ctx, m.Scope.Account, call, want, seen(m.Have))
-		})
+	c := hosts.FileChange{Want: entry(m.Want, m.Columns), Have: seen(m.Have), Seen: m.Have[columnVersion].String()}
+	c.Want.Path, c.Want.Kind = m.Have[columnPath].String(), m.Have[columnKind].String()
+	if slices.Contains(m.Columns, columnVersion) {
+		c.Version = m.Want[columnVersion].String()
+	}
+	return f.apply(ctx, m, "ChangeFile", c)
 }
 
 // Delete implements [modules.Deleter]. A directory has to be empty.
 func (f *files) Delete(ctx context.Context, m modules.Mutation) error {
-	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: "DeleteFile"},
-		func(call modules.Entry) error {
-			return f.hosts.ApplyFile(ctx, m.Scope.Account, call, nil, seen(m.Have))
-		})
+	return f.apply(ctx, m, "DeleteFile", hosts.FileChange{Have: seen(m.Have), Seen: m.Have[columnVersion].String()})
+}
+
+func (f *files) apply(ctx context.Context, m modules.Mutation, action string, c hosts.FileChange) error {
+	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: action}, func(call modules.Entry) error {
+		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, &c)
+	})
 }

@@ -1,12 +1,8 @@
 package hostusers
 
 import (
-	"crypto/ed25519"
-	"encoding/pem"
 	"errors"
 	"testing"
-
-	"golang.org/x/crypto/ssh"
 
 	"iasql/internal/hosts"
 	"iasql/internal/hosts/runner"
@@ -15,22 +11,8 @@ import (
 
 // TestWayIn: the user and the key by which the engine gets in are neither changed nor deleted, and others are.
 func TestWayIn(t *testing.T) {
-	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared, err := ssh.NewPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := &hosts.Settings{Name: "web", Address: "192.0.2.1", User: "iasql",
-		PrivateKey: string(pem.EncodeToMemory(block))}
-	own := string(ssh.MarshalAuthorizedKey(shared))
-	own = own[:len(own)-1]
+	const own = "ssh-ed25519 AAAAown"
+	settings := &hosts.Settings{Name: "web", Address: "192.0.2.1", User: "iasql", Keys: []string{"ssh-rsa AAAA", own}}
 	ofKeys := keys(nil).(*hosts.Writer[runner.AuthorizedKey]).Kind.Guard
 	ofUsers := users(nil).(*hosts.Writer[runner.User]).Kind.Guard
 	for what, err := range map[string]error{

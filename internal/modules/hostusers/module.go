@@ -5,9 +5,7 @@ package hostusers
 import (
 	_ "embed"
 	"fmt"
-	"strings"
-
-	"golang.org/x/crypto/ssh"
+	"slices"
 
 	"iasql/internal/hosts"
 	"iasql/internal/hosts/runner"
@@ -189,23 +187,14 @@ func keys(h *hosts.Hosts) modules.Resource {
 			Scope: hosts.KindUser, Key: (*runner.AuthorizedKey).Name,
 			Scoped: func(k *runner.AuthorizedKey) string { return k.User },
 			Guard: func(s *hosts.Settings, _, have *runner.AuthorizedKey) error {
-				if have == nil || have.Key != wayIn(s) {
+				if have == nil || !slices.Contains(s.Keys, have.Key) {
 					return nil
 				}
 				return &modules.Error{Class: modules.Invalid, Code: "WayIn", Message: fmt.Sprintf("host %s: the key "+
-					"of %s is the one by which the engine gets in: it is neither changed nor deleted. Give host "+
-					"another "+
-					"private_key first", s.Name, have.User)}
+					"of %s is one by which the engine gets in: it is neither changed nor deleted. Have the engine "+
+					"sign in with another first (private_key, identity_agent or certificate of host)", s.Name,
+					have.User)}
 			}}}}
-}
-
-// wayIn is the public key by which the engine gets in, "" if there is none.
-func wayIn(s *hosts.Settings) string {
-	signer, err := ssh.ParsePrivateKey([]byte(s.PrivateKey))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 }
 
 func keyRow(k *runner.AuthorizedKey) modules.Row {

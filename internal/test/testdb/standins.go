@@ -23,6 +23,8 @@ var standins = []string{
 	"CREATE TABLE iasql_internal.account_secret (table_name text, account text, column_name text, value text, " +
 		"PRIMARY KEY (table_name, account, column_name))",
 	"CREATE TABLE iasql_internal.account_secret_staged (LIKE iasql_internal.account_secret INCLUDING INDEXES)",
+	"CREATE TABLE iasql_internal.kept_secret (table_name text, account text, key text, version text, value text, " +
+		"sha256 text, sent bigint, PRIMARY KEY (table_name, account, key, version))",
 	"CREATE TABLE iasql_internal.managed_table (name text, rules_of text, required text[], names text[])",
 	"CREATE FUNCTION iasql_internal.plain(said text) RETURNS text LANGUAGE sql AS 'SELECT said'",
 	"CREATE TABLE iasql_internal.value_rule (table_name text, name text, columns text[], condition text, hint text, " +

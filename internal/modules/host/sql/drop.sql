@@ -4,6 +4,7 @@ DROP FUNCTION IF EXISTS iasql_internal.host_scope_keeps_records();
 DROP FUNCTION IF EXISTS iasql_internal.host_in_scope();
 DROP TABLE IF EXISTS iasql_internal.host_kind;
 DROP FUNCTION IF EXISTS iasql_internal.host_scoped(text, text, text);
+DROP FUNCTION IF EXISTS iasql_internal.host_secret(text, text);
 DROP FUNCTION IF EXISTS iasql_internal.host_pattern(text);
 DROP FUNCTION IF EXISTS iasql_internal.host_let_go();
 DROP FUNCTION IF EXISTS iasql_internal.host_jumps_end();

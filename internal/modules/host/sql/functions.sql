@@ -32,6 +32,19 @@ COMMENT ON FUNCTION iasql_internal.host_scoped(text, text, text) IS
     'Whether a scope of a host names something.';
 REVOKE EXECUTE ON FUNCTION iasql_internal.host_scoped(text, text, text) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION iasql_internal.host_secret(host text, path text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM public.host_scope AS s WHERE s.account = host AND s.kind = 'file' AND s.secret AND path ~ iasql_internal.host_pattern(s.pattern));
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_secret(text, text) IS
+    'Whether a scope of a host says that the content of a file is secret.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_secret(text, text) FROM PUBLIC;
+
 -- What names the rows of each table that scopes have a say in. Each module adds its own, and takes them with it.
 CREATE TABLE IF NOT EXISTS iasql_internal.host_kind (
     table_name  text PRIMARY KEY,
@@ -120,7 +133,7 @@ COMMENT ON FUNCTION iasql_internal.host_scope_looks() IS
     'Trigger: what a scope names, or has named, is looked at soon.';
 
 CREATE OR REPLACE TRIGGER host_scope_looks
-    AFTER INSERT OR DELETE OR UPDATE OF account, kind, pattern ON public.host_scope
+    AFTER INSERT OR DELETE OR UPDATE OF account, kind, pattern, secret ON public.host_scope
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_scope_looks();
 
 -- A host that is deleted here stays as it is.
