@@ -84,7 +84,8 @@ func (c *cycle) call(ctx context.Context, r *running, ops map[*decide.Op]*runnin
 		if key := r.unknown(b); key != "" {
 			r.ending, r.waiting = postponed,
 				decide.Waiting{Subject: r.Subject, On: on,
-					Reason: fmt.Sprintf("waits for %s %d, of which the cloud has not said %s yet", on.Table, on.ID, key)}
+					Reason: fmt.Sprintf("waits for %s %d, of which the cloud has not said %s yet", on.Table, on.ID,
+						key)}
 			return
 		}
 	}
