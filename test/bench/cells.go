@@ -106,7 +106,10 @@ func measureTogether(ctx context.Context, dir string, n, number, accounts int) (
 	return all, measureCellEdits(ctx, together, measure)
 }
 
-// measureCellEdits lets a user of each cell make one edit after the other.
+// inRow is how many edits a user makes in a row for each that one makes after the other.
+const inRow = 20
+
+// measureCellEdits lets a user of each cell make edits, each after the one before has arrived, and then many in a row.
 func measureCellEdits(ctx context.Context, together []*cell,
 	measure func(string, string, int, func(context.Context, *cell) error) error) error {
 	editors := map[*cell]*editor{}
@@ -135,6 +138,11 @@ func measureCellEdits(ctx context.Context, together []*cell,
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := measure("edits in a row", "edits/s", inRow**edits*len(together), func(ctx context.Context, c *cell) error {
+		return editors[c].inRow(ctx, inRow**edits)
+	}); err != nil {
 		return err
 	}
 	for i, c := range together {

@@ -83,6 +83,31 @@ func (e *editor) once(ctx context.Context) (time.Duration, error) {
 	}
 }
 
+// inRow makes edits one after the other without waiting for any, each in a transaction of its own, and then waits
+// until the engine has seen to all of them.
+func (e *editor) inRow(ctx context.Context, edits int) error {
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		for range edits {
+			select {
+			case <-e.cloud.calls:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	for range edits {
+		e.edits++
+		id := e.first + int64(e.edits*7919%e.n)
+		if _, err := e.user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = $2`, fmt.Sprint("edit ", e.edits), id); err != nil {
+			return err
+		}
+	}
+	<-called
+	return e.settled(ctx)
+}
+
 // settled waits until the engine has seen to the edit.
 func (e *editor) settled(ctx context.Context) error {
 	for left := true; left; time.Sleep(5 * time.Millisecond) {
