@@ -123,10 +123,11 @@ type Changed struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Unwatched says of a kind that not all of its changes are noticed, and why: they show when they are read next.
+// Unwatched says of a kind that not all of its changes are noticed, and why: they show when they are read next. Without
+// a reason they are noticed again.
 type Unwatched struct {
 	Kind string   `json:"kind"`
-	Why  *Failure `json:"why"`
+	Why  *Failure `json:"why,omitempty"`
 }
 
 // Unread is what could not be read of a kind: one thing, or, without a name, the kind.

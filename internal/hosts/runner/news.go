@@ -46,7 +46,7 @@ func (n *news) add(c Changed) {
 	n.ring()
 }
 
-// lack notes that not all changes of a kind are noticed.
+// lack notes that not all changes of a kind are noticed; nil: that they are again.
 func (n *news) lack(kind string, why *Failure) {
 	n.lock.Lock()
 	defer n.lock.Unlock()

@@ -175,6 +175,7 @@ func (w *watcher) followBus(ctx context.Context, p *Part, missed bool) error {
 	}
 	if missed {
 		w.news.add(Changed{Kind: KindUnit})
+		w.news.lack(KindUnit, nil)
 	}
 	s := &unitStates{of: selected(p), last: map[string]string{}}
 	for {

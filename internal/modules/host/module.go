@@ -23,11 +23,11 @@ import (
 func Module() *modules.Module {
 	return &modules.Module{
 		Name:     "host",
-		Version:  4,
+		Version:  5,
 		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings: []*modules.Table{describeHost(), describeScope()},
 		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
-			4: scopeChecksAnew() + functions},
+			4: scopeChecksAnew() + functions, 5: functions},
 		Drop: drop,
 	}
 }
@@ -92,6 +92,9 @@ func describeHost() *modules.Table {
 				Doc: "The host by way of which the engine reaches it, over the connection that it has to that: the " +
 					"address is looked up, and connected to, from there. That host has to be confirmed. NULL: the " +
 					"engine reaches it directly."},
+			{Name: "is_watched", Type: modules.TypeBool, Required: true, Default: "true", Since: 5,
+				Doc: "Whether the host says what has changed on it, so that the engine looks there at once. It is " +
+					"read as often as otherwise, too."},
 		},
 		Checks: []string{"num_nonnulls(address, host_root) = 1"},
 	}
