@@ -404,8 +404,8 @@ func (w *watching) followContainers(ctx context.Context, missed bool) error {
 	}
 }
 
-// containersChanged returns what has changed as an event of Docker or Podman says: nothing by a program that is run in a
-// container, such as that which looks whether it is well.
+// containersChanged returns what has changed as an event of Docker or Podman says: nothing by a program that is run in
+// a container, such as that which looks whether it is well.
 func containersChanged(m *events.Message) []runner.Changed {
 	kind, known := containerKinds[m.Type]
 	if !known || strings.HasPrefix(string(m.Action), "exec_") {
@@ -425,8 +425,8 @@ func containersChanged(m *events.Message) []runner.Changed {
 	return changed
 }
 
-// Watched returns the tables of whose rows hosts say that they may have changed, each with the column by which they name
-// one; "": they name none.
+// Watched returns the tables of whose rows hosts say that they may have changed, each with the column by which they
+// name one; "": they name none.
 func Watched() iter.Seq2[string, string] {
 	return func(yield func(table, column string) bool) {
 		for _, w := range watched {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -80,7 +81,9 @@ func (n *news) take(now time.Time) (changed []Changed, unwatched []Unwatched, ne
 			n.told[c] = now
 		}
 	}
-	slices.SortFunc(changed, func(a, b Changed) int { return strings.Compare(a.Kind+"\x00"+a.Name, b.Kind+"\x00"+b.Name) })
+	slices.SortFunc(changed, func(a, b Changed) int {
+		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name))
+	})
 	for _, kind := range ordered(n.unwatched) {
 		unwatched = append(unwatched, Unwatched{kind, n.unwatched[kind]})
 	}

@@ -85,8 +85,8 @@ func (p *places) extend(rules []rule) error {
 
 func (p *places) close() { _ = p.file.Close() }
 
-// followPlaces tells what changes in places until ctx ends. Where the kernel has lost something, it looks anew what there
-// is to be watched.
+// followPlaces tells what changes in places until ctx ends. Where the kernel has lost something, it looks anew what
+// there is to be watched.
 func (w *watcher) followPlaces(ctx context.Context, p *places) {
 	for {
 		p.follow(ctx)

@@ -5,8 +5,8 @@
 //	database.go  what is kept, in one transaction each
 //
 // What a host says is never believed (R26), and what it costs is bounded: its lines are read at a limited rate (package
-// hosts), what it names is compared with its scopes, and of what is too much only the tables are kept. Listings go on as
-// if nobody watched.
+// hosts), what it names is compared with its scopes, and of what is too much only the tables are kept. Listings go on
+// as if nobody watched.
 //
 // One engine watches a host at a time, and says so in the row of the watch. That is for economy: what two say is looked
 // into twice.
