@@ -15,6 +15,7 @@ import (
 	"iasql/internal/aws/watch"
 	"iasql/internal/engine"
 	"iasql/internal/hosts"
+	hostswatch "iasql/internal/hosts/watch"
 	"iasql/internal/metrics"
 	"iasql/internal/modules"
 	"iasql/internal/modules/all"
@@ -113,8 +114,10 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 		Types: func(pool *pgxpool.Pool) modules.Source {
 			return &awstypes.Source{Clients: clients, Learn: platform.LearnFixed(pool)}
 		},
-		Watch: func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) engine.Watcher {
-			return &watch.Watch{Clients: clients, Registry: registry, Pool: pool, Engine: id, Log: log}
+		Watch: func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) []engine.Watcher {
+			return []engine.Watcher{
+				&watch.Watch{Clients: clients, Registry: registry, Pool: pool, Engine: id, Log: log},
+				&hostswatch.Watch{Hosts: machines, Pool: pool, Engine: id, Log: log}}
 		},
 		Worlds:      func() modules.Worlds { return modules.Worlds{aws.Provider: clients, hosts.Provider: machines} },
 		Version:     version,

@@ -19,7 +19,7 @@ type sourceInfo struct {
 }
 
 func loadSources(ctx context.Context, tx pgx.Tx) ([]sourceInfo, error) {
-	rows, err := tx.Query(ctx, `SELECT account, name, kind, state, regions, last_event, events, foreign_events + malformed + dropped FROM public.iasql_event_sources ORDER BY account, name LIMIT 50`)
+	rows, err := tx.Query(ctx, `SELECT account, name, kind, state, regions, last_event, events, foreign_events + malformed + dropped FROM public.iasql_event_sources WHERE kind <> 'connection' OR state <> 'ok' ORDER BY account, name LIMIT 50`)
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type Options struct {
 	Types func(pool *pgxpool.Pool) modules.Source
 	// Watch returns what reads the sources of events, given the engine's id; nil: nobody
 	// does.
-	Watch func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) Watcher
+	Watch func(pool *pgxpool.Pool, registry *modules.Registry, id string, log *slog.Logger) []Watcher
 	// Worlds returns what accounts are asked by who they are (R27), once the registry is made; nil: nobody asks.
 	Worlds  func() modules.Worlds
 	Version string
@@ -296,8 +296,9 @@ func (e *Engine) Wait(ctx context.Context) {
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })
 	if e.options.Watch != nil {
-		watcher := e.options.Watch(e.pool, e.registry, e.id, e.log)
-		others.Go(func() { watcher.Run(finish) })
+		for _, watcher := range e.options.Watch(e.pool, e.registry, e.id, e.log) {
+			others.Go(func() { watcher.Run(finish) })
+		}
 	}
 	<-ctx.Done()
 	cancel()

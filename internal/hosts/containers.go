@@ -32,9 +32,11 @@ var sockets = []string{"/var/run/docker.sock", "/run/podman/podman.sock"}
 
 // Bounds of what runs containers.
 const (
-	maxAnswered   = 32 << 20 // bytes of one answer
-	maxHeaders    = 64 << 10
-	maxDialled    = 3 // connections at once: a server of SSH allows ten sessions on one connection
+	maxAnswered = 32 << 20 // bytes of one answer
+	maxHeaders  = 64 << 10
+	// maxDialled bounds the connections at once, of which one tells of changes: a server of SSH allows ten sessions on
+	// one connection.
+	maxDialled    = 4
 	dialledWithin = 10 * time.Second
 	unusedDial    = 30 * time.Second // a connection is closed
 )

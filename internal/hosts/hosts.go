@@ -153,6 +153,9 @@ type host struct {
 type session interface {
 	// do makes a request, and gives each of its answers to each.
 	do(ctx context.Context, request *runner.Request, each func(runner.Answer) error) error
+	// watch makes a request to watch, and gives what the host says to each, until ctx ends, each fails or it breaks
+	// off.
+	watch(ctx context.Context, request *runner.Request, each func(runner.Answer) error) error
 	// who is who the host has said it is.
 	who() string
 	// alive reports whether it can be asked.

@@ -30,6 +30,9 @@ func (s *stub) do(_ context.Context, _ *runner.Request, each func(runner.Answer)
 	}
 	return s.err
 }
+func (s *stub) watch(ctx context.Context, r *runner.Request, each func(runner.Answer) error) error {
+	return s.do(ctx, r, each)
+}
 func (s *stub) who() string { return s.said }
 func (s *stub) alive() bool { return true }
 func (s *stub) close()      {}

@@ -11,8 +11,12 @@ SELECT e.id AS engine, e.version, e.host, e.started_at AS connected_at,
                                 THEN format(' (abandoned? CALL iasql_join(%L), then CALL iasql_rollback(true), closes it)', coalesce(b.name, b.id::text)) END), '' ORDER BY b.id)
                     FROM iasql_internal.batch b WHERE b.closed_at IS NULL), '')
        || coalesce((SELECT string_agg(format('; reads events of %s (%s)', s.account, coalesce(iasql_internal.source_trouble(s), 'ok')), '' ORDER BY s.account, s.name)
-                    FROM iasql_internal.event_source s WHERE s.holder = e.id AND s.held_until > clock_timestamp()
+                    FROM iasql_internal.event_source s WHERE s.holder = e.id AND s.held_until > clock_timestamp() AND s.kind <> 'connection'
                       AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR s.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))), '')
+       || coalesce((SELECT format('; watches %s accounts over its connections to them', count(*))
+                    FROM iasql_internal.event_source s WHERE s.holder = e.id AND s.held_until > clock_timestamp() AND s.kind = 'connection'
+                      AND ((SELECT iasql_internal.seen_accounts()) IS NULL OR s.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]))
+                    HAVING count(*) > 0), '')
        || coalesce((SELECT '; ' || string_agg(w.what, '; ') FROM iasql_internal.in_the_way() w (what)), '') AS doing
 FROM iasql_internal.engine e
 WHERE iasql_internal.engine_there(e);

@@ -1,14 +1,15 @@
 -- Events of the cloud: which sources are to be relied on, and who has changed what was found in the cloud. An event is a
 -- hint and never a fact (R26): the worst that a forged one does is a read, and a name that the audit log shows as told.
 
--- How long a source may say nothing before it counts as silent: three of the engine's heartbeats.
+-- How long a source may say nothing before it counts as silent: three of the engine's heartbeats. Over a connection the
+-- other side says every few seconds that it is there.
 CREATE OR REPLACE FUNCTION iasql_internal.source_trouble(s iasql_internal.event_source) RETURNS text
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 RETURN CASE
     WHEN s.error IS NOT NULL THEN s.error
     WHEN s.answered IS NULL THEN 'it has not answered yet'
     WHEN s.answered < clock_timestamp() - interval '2 minutes' THEN 'no engine reads it'
-    WHEN s.heard IS NULL THEN 'no event has come yet'
+    WHEN s.heard IS NULL AND s.kind <> 'connection' THEN 'no event has come yet'
     WHEN s.limited > clock_timestamp() - interval '5 minutes' THEN 'more events come than are read: some were dropped'
     WHEN s.behind > interval '2 minutes' THEN 'it is behind: events come late'
     WHEN s.kind = 'trail' AND s.heard < clock_timestamp() - interval '1 hour' OR s.kind = 'queue' AND s.heard < clock_timestamp() - interval '15 minutes'

@@ -6,9 +6,9 @@ SELECT s.account, s.name, s.region, s.kind, coalesce(iasql_internal.source_troub
        s.beat AS last_heartbeat, s.beat_error AS heartbeat_error, s.events, s.doubles, s.foreign_ AS foreign_events, s.malformed, s.dropped
 FROM iasql_internal.event_source s
 WHERE (SELECT iasql_internal.seen_accounts()) IS NULL OR s.account = ANY ((SELECT iasql_internal.seen_accounts())::text[]);
-COMMENT ON VIEW public.iasql_event_sources IS 'The sources of events that the tables name, and whether each is to be relied on. While one is, tables of its regions are listed every watched_staleness only.';
+COMMENT ON VIEW public.iasql_event_sources IS 'The sources of events that the tables name, and whether each is to be relied on. While a queue is, tables of its regions are listed every watched_staleness only.';
 COMMENT ON COLUMN public.iasql_event_sources.region IS 'Region whose events it has; NULL: those of all.';
-COMMENT ON COLUMN public.iasql_event_sources.kind IS 'queue, or trail: the files of a trail, which come minutes late, so that listings do not rely on it.';
+COMMENT ON COLUMN public.iasql_event_sources.kind IS 'queue; trail: the files of a trail, which come minutes late; or connection: what the account says itself over the engine''s connection to it. Listings rely on queues alone.';
 COMMENT ON COLUMN public.iasql_event_sources.state IS 'ok, or why it is not to be relied on: then listings are as frequent as without it.';
 COMMENT ON COLUMN public.iasql_event_sources.engine IS 'Engine that reads it.';
 COMMENT ON COLUMN public.iasql_event_sources.last_answer IS 'When it last answered.';
@@ -21,4 +21,4 @@ COMMENT ON COLUMN public.iasql_event_sources.events IS 'Events that have told so
 COMMENT ON COLUMN public.iasql_event_sources.doubles IS 'Events that had come before.';
 COMMENT ON COLUMN public.iasql_event_sources.foreign_events IS 'Events of other accounts or regions, which were dropped.';
 COMMENT ON COLUMN public.iasql_event_sources.malformed IS 'Messages that are no events, which were dropped.';
-COMMENT ON COLUMN public.iasql_event_sources.dropped IS 'Events that were dropped since there were too many. Listings find what they told.';
+COMMENT ON COLUMN public.iasql_event_sources.dropped IS 'Events that were dropped since there were too many; listings find what they told. Of a connection: that told no more than which tables to look at.';

@@ -17,9 +17,14 @@ import (
 // containers starts an engine, and a real Docker or Podman that is on the host here.
 func containers(t *testing.T, podman bool) (*world, *daemon, string) {
 	t.Helper()
+	return containersOf(t, start(t), podman)
+}
+
+// containersOf starts a real Docker or Podman that is on the host here.
+func containersOf(t *testing.T, w *world, podman bool) (*world, *daemon, string) {
+	t.Helper()
 	images := serveImages(t)
 	d := runDaemon(t, podman, images)
-	w := start(t)
 	w.PSQL(`INSERT INTO host (name, host_root, container_socket) VALUES ('here', '/', '`+d.socket+`')`,
 		`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'container', 'app*'), ('here', 'image', '`+images+`/*'), ('here', 'volume', 'app*'), ('here', 'container_network', 'app*')`)
 	w.sync()

@@ -25,7 +25,10 @@ func debian(t *testing.T) *world {
 }
 
 // debianRoot starts an engine, and makes a small Debian, which is no host yet.
-func debianRoot(t *testing.T) *world {
+func debianRoot(t *testing.T) *world { t.Helper(); return debianAs(t, &world{}) }
+
+// debianAs starts an engine as a world says, and makes a small Debian, which is no host yet.
+func debianAs(t *testing.T, w *world) *world {
 	t.Helper()
 	from := "../../.cache/debian-root"
 	if _, err := os.Stat(from + "/etc/debian_version"); err != nil {
@@ -34,7 +37,7 @@ func debianRoot(t *testing.T) *world {
 	if os.Getuid() != 0 {
 		harness.Lacking(t, "the right to run programs inside a directory (root)")
 	}
-	w := start(t)
+	startAs(t, w)
 	if out, err := exec.Command("cp", "-a", from+"/.", w.root).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -23,6 +23,7 @@ import (
 	"iasql/internal/engine"
 	"iasql/internal/hosts"
 	"iasql/internal/hosts/runner"
+	"iasql/internal/hosts/watch"
 	"iasql/internal/modules"
 	"iasql/internal/modules/host"
 	"iasql/internal/modules/hostcontainers"
@@ -76,12 +77,21 @@ type world struct {
 	begin, end func() // start an engine, and end it
 	said       *harness.Buffer
 	agent      string // the socket of the engine's SSH agent
+	watched    bool   // the engine watches hosts
+	// runner is what the engine puts on hosts; nil: the real one.
+	runner func(arch string) ([]byte, error)
 }
 
 // start starts an engine that may use the directory, and others.
 func start(t *testing.T, others ...string) *world {
 	t.Helper()
-	w := &world{World: &harness.World{T: t, AdminURL: testdb.New(t)}, root: t.TempDir()}
+	return startAs(t, &world{}, others...)
+}
+
+// startAs starts an engine as a world says.
+func startAs(t *testing.T, w *world, others ...string) *world {
+	t.Helper()
+	w.World, w.root = &harness.World{T: t, AdminURL: testdb.New(t)}, t.TempDir()
 	w.UserURL = w.Login("user", "iasql_user")
 	w.engine(others...)
 	w.Admin(`UPDATE iasql_settings SET value = '100 milliseconds' WHERE name = 'consistency_window'`,
@@ -101,14 +111,24 @@ func (w *world) engine(others ...string) {
 	said := &harness.Buffer{}
 	w.said = said
 	log := slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	runs := w.runner
+	if runs == nil {
+		runs = func(string) ([]byte, error) { return built() }
+	}
 	w.begin = func() {
 		var machines *hosts.Hosts
 		ctx, cancel := context.WithCancel(context.Background())
 		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
 				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, Roots: append(others, w.root, "/"),
-					Runner: func(string) ([]byte, error) { return built() }})
+					Runner: runs})
 				return registry(machines)
+			},
+			Watch: func(pool *pgxpool.Pool, _ *modules.Registry, id string, log *slog.Logger) []engine.Watcher {
+				if !w.watched {
+					return nil
+				}
+				return []engine.Watcher{&watch.Watch{Hosts: machines, Pool: pool, Engine: id, Log: log}}
 			},
 			Worlds: func() modules.Worlds { return modules.Worlds{hosts.Provider: machines} }})
 		if err != nil {

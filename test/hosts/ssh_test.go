@@ -122,9 +122,14 @@ func (s *server) kill() {
 // remote starts an engine and a server, and manages a directory by it.
 func remote(t *testing.T) (*world, *server) {
 	t.Helper()
+	return remoteOf(t, start(t))
+}
+
+// remoteOf starts a server, and manages the directory by it.
+func remoteOf(t *testing.T, w *world) (*world, *server) {
+	t.Helper()
 	s := listen(t)
 	s.start()
-	w := start(t)
 	w.mkdir("etc")
 	who, err := user.Current()
 	if err != nil {

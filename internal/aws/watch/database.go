@@ -79,7 +79,7 @@ func (d database) hold(ctx context.Context, sources []source) (map[string]bool, 
 	const wanted = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) w (account, name, region, kind, place)`
 	batch.Queue(`
 		DELETE FROM iasql_internal.event_source s
-		WHERE NOT EXISTS (SELECT FROM `+wanted+
+		WHERE s.kind <> 'connection' AND NOT EXISTS (SELECT FROM `+wanted+
 		` WHERE (w.account, w.name, w.region, w.kind, w.place) = (s.account, s.name, coalesce(s.region, ''), s.kind, s.place))`,
 		accounts, names, regions, kinds, places)
 	batch.Queue(`
@@ -89,11 +89,11 @@ func (d database) hold(ctx context.Context, sources []source) (map[string]bool, 
 		ON CONFLICT DO NOTHING`, accounts, names, regions, kinds, places)
 	batch.Queue(`
 		UPDATE iasql_internal.event_source s SET holder = $1, held_until = clock_timestamp() + make_interval(secs => $2)
-		WHERE CASE WHEN s.holder = $1 THEN s.held_until < clock_timestamp() + make_interval(secs => $2 / 2)
+		WHERE s.kind <> 'connection' AND CASE WHEN s.holder = $1 THEN s.held_until < clock_timestamp() + make_interval(secs => $2 / 2)
 		      ELSE s.holder IS NULL OR s.held_until < clock_timestamp()
 		           OR NOT EXISTS (SELECT FROM iasql_internal.engine n WHERE n.id = s.holder AND iasql_internal.engine_alive(n)) END`,
 		d.engine, holdFor.Seconds())
-	batch.Queue(`SELECT account, name FROM iasql_internal.event_source WHERE holder = $1`,
+	batch.Queue(`SELECT account, name FROM iasql_internal.event_source WHERE holder = $1 AND kind <> 'connection'`,
 		d.engine).Query(func(rows pgx.Rows) error {
 		var s source
 		_, err := pgx.ForEachRow(rows, []any{&s.Account, &s.Name}, func() error {

@@ -10,6 +10,8 @@
 // A change that touches the way into the host is armed ([Guard]): what was there is kept, and a process of its own puts
 // it back unless somebody who has come in anew confirms it in time. What is kept is in a directory that survives a
 // reboot, and a runner that finds there what nobody watches any more undoes it before it answers anything.
+//
+// A second runner of the same login says what may have changed ([Watch]), for as long as its input is open.
 package runner
 
 import (
@@ -32,6 +34,9 @@ const (
 	// Confirm says that a change which was armed is a good one, unless it is undone by now, and asks for what became of
 	// it.
 	Confirm = "confirm"
+	// Watching says of what the parts name, as patterns of the kinds of scopes, what may have changed, for as long as
+	// there is a connection: see [Watch]. It is the only request of its connection.
+	Watching = "watch"
 )
 
 // Bounds of what is read and answered.
@@ -111,8 +116,24 @@ type Answer struct {
 	// Machine answers [Look].
 	Machine *Machine `json:"machine,omitempty"`
 	Trial   *Outcome `json:"trial,omitempty"`
-	More    bool     `json:"more,omitempty"`
-	Error   *Failure `json:"error,omitempty"`
+	// Changed and Unwatched answer [Watching].
+	Changed   []Changed   `json:"changed,omitempty"`
+	Unwatched []Unwatched `json:"unwatched,omitempty"`
+	More      bool        `json:"more,omitempty"`
+	Error     *Failure    `json:"error,omitempty"`
+}
+
+// Changed is a thing that may have changed, come or gone; without a name, any of its kind.
+type Changed struct {
+	Kind string `json:"kind"`
+	Name string `json:"name,omitempty"`
+}
+
+// Unwatched says of a kind that not all of its changes are noticed, and why: they show when they are read next. Without
+// a reason they are noticed again.
+type Unwatched struct {
+	Kind string   `json:"kind"`
+	Why  *Failure `json:"why,omitempty"`
 }
 
 // Unread is what could not be read of a kind: one thing, or, without a name, the kind.

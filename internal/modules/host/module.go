@@ -105,6 +105,9 @@ func describeHost() *modules.Table {
 					"engine reaches it directly."},
 			{Name: "may_reboot", Type: modules.TypeBool, Required: true, Default: "false", Since: 5,
 				Doc: "Whether the engine may reboot it where host_recovery says so, once in an hour at most."},
+			{Name: "is_watched", Type: modules.TypeBool, Required: true, Default: "true", Since: 5,
+				Doc: "Whether the host says what has changed on it, so that the engine looks there at once. It is " +
+					"read as often as otherwise, too."},
 		},
 		Checks: hostChecks,
 	}
