@@ -26,8 +26,9 @@ import (
 )
 
 const (
-	// lookAgain is how often it is looked which hosts are to be watched.
-	lookAgain = 2 * time.Second
+	// lookAgain is how often it is looked which hosts are to be watched, and lookForFirst how often where there are none.
+	lookAgain    = 2 * time.Second
+	lookForFirst = 10 * time.Second
 	// holdFor is for how long an engine may watch a host without saying so again.
 	holdFor = time.Minute
 	// longest is the longest pause after failures, and lasting how long a watch lasts that has not failed.
@@ -87,10 +88,14 @@ func (w *Watch) Run(ctx context.Context) {
 		case err == nil:
 			said = ""
 		}
+		pause := lookAgain
+		if w.none {
+			pause = lookForFirst
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lookAgain):
+		case <-time.After(pause):
 		}
 	}
 }
