@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	// lookAgain is how often it is looked which hosts are to be watched, and lookForFirst how often where there are none.
+	// lookAgain is how often it is looked which hosts are to be watched, and lookForFirst how often where there are
+	// none.
 	lookAgain    = 2 * time.Second
 	lookForFirst = 10 * time.Second
 	// holdFor is for how long an engine may watch a host without saying so again.
