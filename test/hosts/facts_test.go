@@ -30,6 +30,11 @@ func TestFacts(t *testing.T) {
 		t.Errorf("the disk is %s", got)
 	}
 	w.row("0", `SELECT count(*) FROM host_process`)
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	w.do(err)
+	w.PSQL(`INSERT INTO host_scope (account, kind, pattern) VALUES ('machine', 'facts', 'system:*')`)
+	w.sync()
+	w.row(strings.TrimSpace(string(boot))+"|t|t", `SELECT boot_id, booted < now(), memory > 1000000 AND processors > 0 AND kernel <> '' AND architecture <> '' FROM host_system`)
 	// The test's own process, once it has run for a minute, is not waited for: one that has is.
 	comm, err := os.ReadFile("/proc/1/comm")
 	w.do(err)
@@ -46,15 +51,15 @@ func TestFacts(t *testing.T) {
 	w.row("0", `SELECT count(*) FROM host_process WHERE pid = `+fmt.Sprint(sleep.Process.Pid))
 	// Nothing is written when nothing has changed.
 	w.sync()
-	before := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name IN ('host_address', 'host_disk', 'host_port')`)
+	before := w.PSQL(`SELECT count(*) FROM iasql_audit_log WHERE table_name IN ('host_address', 'host_disk', 'host_port', 'host_system')`)
 	w.sync()
-	w.row(before, `SELECT count(*) FROM iasql_audit_log WHERE table_name IN ('host_address', 'host_disk', 'host_port')`)
+	w.row(before, `SELECT count(*) FROM iasql_audit_log WHERE table_name IN ('host_address', 'host_disk', 'host_port', 'host_system')`)
 	// It follows the machine.
 	l.Close()
 	w.sync()
 	w.row("0", `SELECT count(*) FROM host_port WHERE protocol = 'tcp'`)
 	for _, statement := range []string{`INSERT INTO host_port (account, protocol, address, port) VALUES ('machine', 'tcp', '0.0.0.0', 22)`,
-		`UPDATE host_address SET scope = 'link'`, `DELETE FROM host_address`, `UPDATE host_disk SET device = 'x'`, `DELETE FROM host_disk`} {
+		`UPDATE host_address SET scope = 'link'`, `DELETE FROM host_address`, `UPDATE host_system SET os = 'plan9'`, `UPDATE host_disk SET device = 'x'`, `DELETE FROM host_disk`} {
 		w.refused("host_", statement)
 	}
 	// And goes with its scope.

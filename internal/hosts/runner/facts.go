@@ -13,6 +13,7 @@ const (
 	KindPort    = "port"
 	KindDisk    = "disk"
 	KindAddress = "address"
+	KindSystem  = "system"
 )
 
 // Process is one of proc(5) that has run for a minute at least, and no thread of the kernel.
@@ -53,6 +54,21 @@ type Address struct {
 	Scope     string `json:"scope"` // global, site, link or host
 }
 
+// System is the operating system that runs on the machine, and what it runs on.
+type System struct {
+	// BootID is random, and another after each boot (random(4)).
+	BootID       string    `json:"boot_id"`
+	HostName     string    `json:"host_name"`
+	OS           string    `json:"os,omitempty"`         // ID of os-release(5), such as debian
+	OSVersion    string    `json:"os_version,omitempty"` // VERSION_ID of it
+	OSName       string    `json:"os_name,omitempty"`    // PRETTY_NAME of it
+	Kernel       string    `json:"kernel"`
+	Architecture string    `json:"architecture"` // as uname(2) has it, such as x86_64
+	Booted       time.Time `json:"booted"`
+	Processors   int64     `json:"processors"`
+	Memory       int64     `json:"memory"` // bytes
+}
+
 // Key is what the process is asked for by.
 func (p *Process) Key() string { return strconv.FormatInt(p.PID, 10) }
 
@@ -76,3 +92,9 @@ func (a *Address) Key() string { return a.Interface + "/" + a.Address }
 
 // Scoped is what patterns are matched with.
 func (a *Address) Scoped() string { return KindAddress + ":" + a.Interface }
+
+// Key is what the system is asked for by.
+func (s *System) Key() string { return s.BootID }
+
+// Scoped is what patterns are matched with.
+func (s *System) Scoped() string { return KindSystem + ":" + s.HostName }

@@ -26,6 +26,7 @@ func init() {
 	kinds[KindProcess] = facts(KindProcess, (*Process).Key, (*Process).Scoped, readProcesses)
 	kinds[KindPort] = facts(KindPort, (*Port).Key, (*Port).Scoped, readPorts)
 	kinds[KindDisk] = facts(KindDisk, (*Disk).Key, (*Disk).Scoped, readDisks)
+	kinds[KindSystem] = facts(KindSystem, (*System).Key, (*System).Scoped, readSystem)
 	kinds[KindAddress] = facts(KindAddress, (*Address).Key, (*Address).Scoped, readAddresses)
 }
 
@@ -35,8 +36,8 @@ func facts[T any](what string, key, scoped func(*T) string,
 	return &things[T]{what: what, key: key, scoped: scoped, difference: func(_, _ *T) string { return "" },
 		read: func(t *tree, of *selection, tell func(T), unread func(string, error)) error {
 			if t.root != "/" {
-				return &Failure{Refused, fmt.Sprintf("%s is a directory, and processes, ports, disks and addresses "+
-					"are those of a machine: delete the rows of host_scope of kind facts", t.root)}
+				return &Failure{Refused, fmt.Sprintf("%s is a directory, and systems, processes, ports, disks and "+
+					"addresses are those of a machine: delete the rows of host_scope of kind facts", t.root)}
 			}
 			return read(t, of, tell, unread)
 		}}

@@ -41,6 +41,16 @@ func TestFacts(t *testing.T) {
 	if got := read(KindDisk, "disk:/"); len(got) != 1 {
 		t.Errorf("it has the disks %s", got)
 	}
+	systems := read(KindSystem, "system:*")
+	var system System
+	if len(systems) != 1 || json.Unmarshal(systems[0], &system) != nil || len(system.BootID) != 36 || system.HostName == "" ||
+		system.Kernel == "" || system.Architecture == "" || system.Memory < 1<<20 || system.Processors < 1 ||
+		system.Booted.IsZero() || system.OS == "" {
+		t.Errorf("the system is %s", systems)
+	}
+	if got := read(KindSystem, "system:"+system.HostName+"x"); len(got) != 0 {
+		t.Errorf("it is also called %s", got)
+	}
 	all := serve(t, t.TempDir())(Request{Verb: List, Parts: []Part{{Kind: KindPort, Patterns: []string{"port:*"}}}})
 	if len(all[0].Unread) != 1 || all[0].Unread[0].Error.Code != Refused {
 		t.Errorf("%+v", all)
@@ -57,5 +67,18 @@ func TestProcNet(t *testing.T) {
 	}
 	if got := unescaped(`/mnt/a\040b\134c\9`); got != `/mnt/a b\c\9` {
 		t.Error(got)
+	}
+}
+
+func TestRelease(t *testing.T) {
+	var s System
+	s.release("# of a vendor\nNAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_ID=\"12\"\nPRETTY_NAME='Debian GNU/Linux 12 (bookworm)'\nBROKEN\n")
+	if s != (System{OS: "debian", OSVersion: "12", OSName: "Debian GNU/Linux 12 (bookworm)"}) {
+		t.Errorf("%+v", s)
+	}
+	for text, want := range map[string]int64{"MemTotal:        2048 kB\nMemFree: 1 kB\n": 2 << 20, "": 0, "MemTotal: x kB\n": 0} {
+		if got := memTotal(text); got != want {
+			t.Errorf("%q has %d", text, got)
+		}
 	}
 }

@@ -1,5 +1,6 @@
 // Package hostfacts is the module host_facts: what is read of hosts and cannot be written, as far as a scope of kind
-// facts names it (tables host_process, host_port, host_disk, host_address). It has nothing that changes all the time,
+// facts names it (tables host_system, host_process, host_port, host_disk,
+// host_address). It has nothing that changes all the time,
 // so that a quiet host writes nothing.
 package hostfacts
 
@@ -16,11 +17,11 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_facts",
-		Version:      1,
-		Doc:          "What is read of hosts: processes, ports, disks, addresses.",
+		Version:      2,
+		Doc:          "What is read of hosts: operating systems, processes, ports, disks, addresses.",
 		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{addresses(h), disks(h), ports(h), processes(h)},
-		Migrations:   map[int]string{1: functions},
+		Resources:    []modules.Resource{addresses(h), disks(h), ports(h), processes(h), systems(h)},
+		Migrations:   map[int]string{1: functions, 2: functions},
 		Drop:         drop,
 	}
 }
@@ -41,7 +42,10 @@ const (
 	columnPort, columnProcess, columnMountPoint         = "port", "process", "mount_point"
 	columnDevice, columnFileSystem, columnReadOnly      = "device", "file_system", "read_only"
 	columnSize, columnUsed, columnInterface             = "size", "used_percent", "interface"
-	columnScope                                         = "scope"
+	columnScope, columnBootID, columnHostName           = "scope", "boot_id", "host_name"
+	columnOS, columnOSVersion, columnOSName             = "os", "os_version", "os_name"
+	columnKernel, columnArchitecture, columnBooted      = "kernel", "architecture", "booted"
+	columnProcessors, columnMemory                      = "processors", "memory"
 )
 
 // read describes a table of what is read.
@@ -153,5 +157,35 @@ func addresses(h *hosts.Hosts) modules.Resource {
 				columnScope: modules.NonEmpty(a.Scope)}
 		}, func(r modules.Row) *runner.Address {
 			return &runner.Address{Interface: r[columnInterface].String(), Address: r[columnAddress].String()}
+		})
+}
+
+func systems(h *hosts.Hosts) modules.Resource {
+	table := read("host_system", "The operating system that runs on a host, if a row of host_scope of kind facts names "+
+		"it by the host's name of itself, such as system:*. After a boot it is another record.",
+		modules.Column{Name: columnBootID, Type: modules.TypeText, Identity: true, Doc: "What tells one boot of the " +
+			"machine from another."},
+		modules.Column{Name: columnHostName, Type: modules.TypeText, Doc: "What the machine calls itself."},
+		modules.Column{Name: columnOS, Type: modules.TypeText, Doc: "The distribution, as ID of os-release(5) has " +
+			"it, such as debian; NULL if the machine does not say."},
+		modules.Column{Name: columnOSVersion, Type: modules.TypeText, Doc: "Its version, such as 12; NULL of one " +
+			"that has none."},
+		modules.Column{Name: columnOSName, Type: modules.TypeText, Doc: "Its name for people, such as Debian " +
+			"GNU/Linux 12 (bookworm)."},
+		modules.Column{Name: columnKernel, Type: modules.TypeText, Doc: "The release of the kernel that runs."},
+		modules.Column{Name: columnArchitecture, Type: modules.TypeText, Doc: "What uname -m says, such as x86_64."},
+		modules.Column{Name: columnBooted, Type: modules.TypeTime, Equal: sameTime, Doc: "When it was started."},
+		modules.Column{Name: columnProcessors, Type: modules.TypeInteger, Doc: "How many processors it may use."},
+		modules.Column{Name: columnMemory, Type: modules.TypeBigint, Doc: "How many bytes of memory it has."})
+	return reader(h, table, hosts.Kind[runner.System]{Name: runner.KindSystem, Key: (*runner.System).Key,
+		Scoped: (*runner.System).Scoped},
+		func(s *runner.System) modules.Row {
+			return modules.Row{columnBootID: modules.Text(s.BootID), columnHostName: modules.NonEmpty(s.HostName),
+				columnOS: modules.NonEmpty(s.OS), columnOSVersion: modules.NonEmpty(s.OSVersion),
+				columnOSName: modules.NonEmpty(s.OSName), columnKernel: modules.NonEmpty(s.Kernel),
+				columnArchitecture: modules.NonEmpty(s.Architecture), columnBooted: modules.TimePtr(&s.Booted),
+				columnProcessors: modules.Int(s.Processors), columnMemory: modules.Int(s.Memory)}
+		}, func(r modules.Row) *runner.System {
+			return &runner.System{BootID: r[columnBootID].String(), HostName: r[columnHostName].String()}
 		})
 }
