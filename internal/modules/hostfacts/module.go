@@ -161,8 +161,8 @@ func addresses(h *hosts.Hosts) modules.Resource {
 }
 
 func systems(h *hosts.Hosts) modules.Resource {
-	table := read("host_system", "The operating system that runs on a host, if a row of host_scope of kind facts names "+
-		"it by the host's name of itself, such as system:*. After a boot it is another record.",
+	table := read("host_system", "The operating system that runs on a host, if a row of host_scope of kind facts "+
+		"names it by the host's name of itself, such as system:*. After a boot it is another record.",
 		modules.Column{Name: columnBootID, Type: modules.TypeText, Identity: true, Doc: "What tells one boot of the " +
 			"machine from another."},
 		modules.Column{Name: columnHostName, Type: modules.TypeText, Doc: "What the machine calls itself."},
