@@ -67,16 +67,16 @@ const minRest = 50 * time.Millisecond
 // patience is for how long a cycle that nobody waits for keeps its place while another
 // cycle of the account runs, if that one has not run for long. After that the place is
 // another account's, so that those that hang do not take them all, and it tries again
-// after comeBack, or when that cycle ends.
+// after comeBack, or when that cycle ends. So does one after a failure.
 const (
 	patience = 2 * time.Second
 	comeBack = 5 * time.Second
 )
 
-// giveWay queues a job again whose cycle found another of the account running.
-func (e *Engine) giveWay(ctx context.Context, account, job string) {
+// queueLater queues another job of an account for later. The one that has to be done soonest counts.
+func (e *Engine) queueLater(ctx context.Context, job, account string, after time.Duration) {
 	if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue($1, $2, make_interval(secs => $3))`, job, account,
-		comeBack.Seconds()); err != nil {
+		after.Seconds()); err != nil {
 		e.log.Error("could not queue another cycle", "account", account, "error", err)
 	}
 }
@@ -113,7 +113,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			if kind == store.Full && !options.Hinted {
 				job = syncArgs{}.Kind()
 			}
-			e.giveWay(ctx, account, job)
+			e.queueLater(ctx, job, account, comeBack)
 			return nil
 		case err != nil:
 			level := slog.LevelError
@@ -125,9 +125,7 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 				again = true
 				continue
 			}
-			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, '5 seconds')`, account); err != nil {
-				e.log.Error("could not queue another cycle", "account", account, "error", err)
-			}
+			e.queueLater(ctx, pushArgs{}.Kind(), account, comeBack)
 			return nil
 		}
 		again = false
@@ -143,19 +141,14 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 			return nil
 		}
 		if report.Locked { // by another job: there is one such however many edits meet the lock
-			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, '5 seconds')`, account); err != nil {
-				e.log.Error("could not queue another cycle", "account", account, "error", err)
-			}
+			e.queueLater(ctx, pushArgs{}.Kind(), account, comeBack)
 			e.lookForLock(account)
 		}
 		if !waits {
 			return nil
 		}
 		if pause > soon {
-			if _, err := e.pool.Exec(ctx, `SELECT iasql_internal.enqueue('push', $1, make_interval(secs => $2))`,
-				account, pause.Seconds()); err != nil {
-				e.log.Error("could not queue another cycle", "account", account, "error", err)
-			}
+			e.queueLater(ctx, pushArgs{}.Kind(), account, pause)
 			return nil
 		}
 		select {
@@ -172,8 +165,9 @@ func (e *Engine) workCycle(ctx context.Context, account string, kind store.Kind)
 	}
 }
 
-// runCycle takes the account's lease, waiting for a running cycle to end, and
-// runs one cycle under it. The cycle says by progress, if that is not nil, how far it is.
+// runCycle takes the account's lease and runs one cycle under it. If somebody waits for the
+// cycle, it waits for one that is running to end, else as long as [patience] lasts. The cycle
+// says by progress, if that is not nil, how far it is.
 func (e *Engine) runCycle(ctx context.Context, account string, kind store.Kind,
 	options postgres.CycleOptions, progress *headway) (store.Report, error) {
 	if options.Kind == "" {

@@ -106,8 +106,8 @@ func measureTogether(ctx context.Context, dir string, n, number, accounts int) (
 	return all, measureCellEdits(ctx, together, measure)
 }
 
-// inRow is how many edits a user makes in a row for each that one makes after the other.
-const inRow = 20
+// perEdit is how many edits a user makes in a row for each that one makes after the other.
+const perEdit = 20
 
 // measureCellEdits lets a user of each cell make edits, each after the one before has arrived, and then many in a row.
 func measureCellEdits(ctx context.Context, together []*cell,
@@ -140,8 +140,9 @@ func measureCellEdits(ctx context.Context, together []*cell,
 	if err != nil {
 		return err
 	}
-	if err := measure("edits in a row", "edits/s", inRow**edits*len(together), func(ctx context.Context, c *cell) error {
-		return editors[c].inRow(ctx, inRow**edits)
+	row := perEdit * *edits
+	if err := measure("edits in a row", "edits/s", row*len(together), func(ctx context.Context, c *cell) error {
+		return editors[c].inRow(ctx, row)
 	}); err != nil {
 		return err
 	}

@@ -69,10 +69,8 @@ func (b *bench) edit(ctx context.Context) (*editor, error) {
 // once makes one edit, of a record at some distance from the last, and returns
 // how long it was from the user's sending it to the cloud's being called.
 func (e *editor) once(ctx context.Context) (time.Duration, error) {
-	e.edits++
-	id := e.first + int64(e.edits*7919%e.n)
 	begun := time.Now()
-	if _, err := e.user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = $2`, fmt.Sprint("edit ", e.edits), id); err != nil {
+	if err := e.update(ctx); err != nil {
 		return 0, err
 	}
 	select {
@@ -81,6 +79,14 @@ func (e *editor) once(ctx context.Context) (time.Duration, error) {
 	case <-time.After(time.Minute):
 		return 0, errors.New("an edit made no call within a minute")
 	}
+}
+
+// update changes the next record.
+func (e *editor) update(ctx context.Context) error {
+	e.edits++
+	id := e.first + int64(e.edits*7919%e.n)
+	_, err := e.user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = $2`, fmt.Sprint("edit ", e.edits), id)
+	return err
 }
 
 // inRow makes edits one after the other without waiting for any, each in a transaction of its own, and then waits
@@ -98,9 +104,7 @@ func (e *editor) inRow(ctx context.Context, edits int) error {
 		}
 	}()
 	for range edits {
-		e.edits++
-		id := e.first + int64(e.edits*7919%e.n)
-		if _, err := e.user.Exec(ctx, `UPDATE thing SET label = $1 WHERE id = $2`, fmt.Sprint("edit ", e.edits), id); err != nil {
+		if err := e.update(ctx); err != nil {
 			return err
 		}
 	}
