@@ -38,7 +38,7 @@ RUNNERS ?= amd64 arm64
 .PHONY: runner
 runner: ## Build what runs on hosts, for each architecture
 	@for arch in $(RUNNERS); do \
-		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS="$(TOOLEXEC)" go build -trimpath -buildvcs=false -ldflags '-s -w' -gcflags=github.com/...=-l -o .cache/runner-linux-$$arch ./cmd/runner && \
+		CGO_ENABLED=0 GOOS=linux GOARCH=$$arch GOFLAGS="$(TOOLEXEC)" go build -trimpath -buildvcs=false -ldflags '-s -w' -gcflags=all=-l -o .cache/runner-linux-$$arch ./cmd/runner && \
 		gzip -9 -n -c .cache/runner-linux-$$arch > .cache/runner.gz && \
 		{ cmp -s .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz || mv .cache/runner.gz internal/hosts/embedded/runner-linux-$$arch.gz; } || exit 1; \
 	done; rm -f .cache/runner.gz

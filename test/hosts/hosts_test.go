@@ -61,7 +61,7 @@ var built = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-gcflags=github.com/...=-l", "-o",
+	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-gcflags=all=-l", "-o",
 		dir+"/runner", "iasql/cmd/runner")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := command.CombinedOutput(); err != nil {
