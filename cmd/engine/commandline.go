@@ -137,6 +137,14 @@ type engineFlags struct {
 	Concurrency int
 	ReadOnly    bool
 	HostRoots   []string
+	SSHConfig   string
+}
+
+// declareSSHConfig declares what both an engine and doctor reach hosts by.
+func declareSSHConfig(flags *pflag.FlagSet, file *string) {
+	flags.StringVar(file, "ssh-config", "", "`FILE` of OpenSSH's configuration, such as ~/.ssh/config, that says how "+
+		"hosts whose row has ssh_config are reached.")
+	fromEnv(flags, "ssh-config", "IASQL_SSH_CONFIG")
 }
 
 func (f *engineFlags) declare(flags *pflag.FlagSet) {
@@ -150,4 +158,5 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.HostRoots, "host-root", nil,
 		"`DIR`ectory of this machine that a row of the table host may name, to be managed as a host. May be repeated.")
 	fromEnv(flags, "host-root", "IASQL_HOST_ROOT")
+	declareSSHConfig(flags, &f.SSHConfig)
 }

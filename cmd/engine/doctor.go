@@ -29,6 +29,7 @@ type doctorCmd struct {
 	Regions     []string
 	Modules     []string
 	Hosts       []string
+	SSHConfig   string
 	Sample      int
 	Deadline    time.Duration
 	JSON        bool
@@ -65,6 +66,7 @@ func doctorCommand(log **slog.Logger) *cobra.Command {
 		"Modules to read, with those they depend on. They must be readable. All are read if left out, and need not be.")
 	flags.StringSliceVar(&c.Hosts, "hosts", nil,
 		"Hosts of the table host to examine. They must be well. All are examined if left out, and need not be.")
+	declareSSHConfig(flags, &c.SSHConfig)
 	flags.IntVar(&c.Sample, "sample", 20, "Objects of each table and region that are read a second time; -1 for none.")
 	flags.DurationVar(&c.Deadline, "deadline", 5*time.Minute, "How long to work at most.")
 	flags.BoolVar(&c.JSON, "json", false, "Print the report as JSON.")

@@ -47,7 +47,8 @@ func (c *doctorCmd) examineHosts(ctx context.Context, progress func(string)) []d
 			}
 		}
 	}
-	machines := hosts.New(hosts.Options{Load: host.Load(pool), AgentSocket: os.Getenv("SSH_AUTH_SOCK")})
+	machines := hosts.New(hosts.Options{Load: host.Load(pool), AgentSocket: os.Getenv("SSH_AUTH_SOCK"),
+		SSHConfig: c.SSHConfig})
 	defer machines.Close()
 	found := make([][]hosts.Finding, len(chosen))
 	var work sync.WaitGroup

@@ -28,16 +28,22 @@ type Settings struct {
 	PrivateKey string
 	// IdentityAgent: the keys are those of the engine's SSH agent.
 	IdentityAgent bool
+	// SSHConfig: the engine's configuration of OpenSSH says of the address how it is reached.
+	SSHConfig     bool
 	Certificate   string // of the user, for a key; "": it is let in without one
 	CertAuthority string // whose host certificates are believed, a public key a line; "": the host key is confirmed
 	Root          string // the directory
 	UndoAfter     int    // seconds, of a change that touches the way in
 	Socket        string // of Docker or Podman; "": that which is there
 	LockedBy      string // "": by nobody
+	RegistryAuth  string // a config.json of Docker; "": images are public
 	MayReboot     bool   // the engine may reboot it
-	JumpHost      string // by whose connection it is reached; "": directly
-	Confirmed     string // who it is, as has been confirmed; "": nobody has
-	Scopes        []Scope
+	// HostKeyAlias is what a host certificate has to name instead of the address, and Agent the socket of the agent
+	// instead of the engine's, where that configuration says so.
+	HostKeyAlias, Agent string
+	JumpHost            string // by whose connection it is reached; "": directly
+	Confirmed           string // who it is, as has been confirmed; "": nobody has
+	Scopes              []Scope
 	// Keys are those of authorized_keys that may have let the engine in, as the connection knows.
 	Keys []string
 }
@@ -71,6 +77,8 @@ type Options struct {
 	Recovery func(ctx context.Context, host, container string) (Recovery, error)
 	// AgentSocket is the socket of the engine's SSH agent, ssh-agent(1); "": it has none.
 	AgentSocket string
+	// SSHConfig is the file of OpenSSH's configuration that hosts may be reached by, ssh_config(5); "": there is none.
+	SSHConfig string
 	// Secrets keeps the secret contents of files; nil: there are none.
 	Secrets SecretContents
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.
@@ -248,8 +256,9 @@ func (h *Hosts) load(ctx context.Context, k *host, anew bool) error {
 // sameWay reports whether the way into the host is the same.
 func sameWay(a, b *Settings) bool {
 	return a.Address == b.Address && a.Port == b.Port && a.User == b.User && a.Become == b.Become &&
-		a.PrivateKey == b.PrivateKey && a.IdentityAgent == b.IdentityAgent && a.Certificate == b.Certificate &&
-		a.CertAuthority == b.CertAuthority && a.Root == b.Root && a.JumpHost == b.JumpHost
+		a.PrivateKey == b.PrivateKey && a.IdentityAgent == b.IdentityAgent &&
+		a.SSHConfig == b.SSHConfig && a.Certificate == b.Certificate && a.CertAuthority == b.CertAuthority &&
+		a.Root == b.Root && a.JumpHost == b.JumpHost
 }
 
 // settings returns what the tables say of a host, or, unless that is read anew, said a moment ago.

@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -197,7 +198,7 @@ type hostKey struct {
 
 // newHostKey returns what is to be known of a host's key.
 func newHostKey(settings *Settings) (*hostKey, error) {
-	k := &hostKey{address: settings.Address}
+	k := &hostKey{address: cmp.Or(settings.HostKeyAlias, settings.Address)}
 	for rest := []byte(strings.TrimSpace(settings.CertAuthority)); len(rest) > 0; {
 		key, _, _, left, err := ssh.ParseAuthorizedKey(rest)
 		if _, certificate := key.(*ssh.Certificate); err != nil || certificate {
@@ -219,7 +220,7 @@ func (k *hostKey) algorithms() []string {
 
 // check is the [ssh.HostKeyCallback]. Without an authority any key is taken: who the host is is compared with who it
 // was before anything is asked of it (R27), and signing in gives away nothing but that the key is ours.
-func (k *hostKey) check(address string, remote net.Addr, key ssh.PublicKey) error {
+func (k *hostKey) check(_ string, remote net.Addr, key ssh.PublicKey) error {
 	if len(k.authorities) == 0 {
 		k.said = "host key " + ssh.FingerprintSHA256(key)
 		return nil
@@ -229,7 +230,7 @@ func (k *hostKey) check(address string, remote net.Addr, key ssh.PublicKey) erro
 			return bytes.Equal(known.Marshal(), authority.Marshal())
 		})
 	}}
-	if k.err = checker.CheckHostKey(address, remote, key); k.err != nil {
+	if k.err = checker.CheckHostKey(net.JoinHostPort(k.address, "22"), remote, key); k.err != nil {
 		return k.err
 	}
 	certificate := key.(*ssh.Certificate) // or CheckHostKey would have failed

@@ -3,6 +3,7 @@ package hosts
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -81,6 +82,13 @@ type call struct {
 
 // openSSH connects by dial, logs in, puts the runner there if it is not, and starts it.
 func openSSH(ctx context.Context, settings *Settings, dial dialer, options *Options) (_ session, err error) {
+	limit, cancel := context.WithTimeout(ctx, dialWithin)
+	defer cancel()
+	row := settings
+	if settings, err = resolved(limit, row, options); err != nil {
+		return nil, &modules.Error{Class: modules.Denied, Code: "Login",
+			Message: fmt.Sprintf("host %s (%s): %s", row.Name, row.Address, clean(err.Error()))}
+	}
 	address := net.JoinHostPort(settings.Address, strconv.Itoa(settings.Port))
 	denied := func(format string, args ...any) error {
 		return &modules.Error{Class: modules.Denied, Code: "Login",
@@ -95,9 +103,7 @@ func openSSH(ctx context.Context, settings *Settings, dial dialer, options *Opti
 		return &modules.Error{Class: modules.Transient, Code: "Unreachable", Err: err,
 			Message: fmt.Sprintf("host %s (%s)%s does not answer: %s", settings.Name, address, by, clean(err.Error()))}
 	}
-	limit, cancel := context.WithTimeout(ctx, dialWithin)
-	defer cancel()
-	login, err := newSignIn(limit, settings, options.AgentSocket)
+	login, err := newSignIn(limit, settings, cmp.Or(settings.Agent, options.AgentSocket))
 	if err != nil {
 		return nil, denied("%v", err)
 	}

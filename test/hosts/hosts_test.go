@@ -77,6 +77,7 @@ type world struct {
 	begin, end func() // start an engine, and end it
 	said       *harness.Buffer
 	agent      string // the socket of the engine's SSH agent
+	sshConfig  string // the engine's configuration of OpenSSH
 	watched    bool   // the engine watches hosts
 	// runner is what the engine puts on hosts; nil: the real one.
 	runner func(arch string) ([]byte, error)
@@ -120,7 +121,7 @@ func (w *world) engine(others ...string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, Roots: append(others, w.root, "/"),
+				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, SSHConfig: w.sshConfig, Roots: append(others, w.root, "/"),
 					Runner: runs})
 				return registry(machines)
 			},

@@ -23,12 +23,13 @@ import (
 func Module() *modules.Module {
 	return &modules.Module{
 		Name:     "host",
-		Version:  5,
+		Version:  6,
 		Doc:      "Hosts: the machines that are managed, the way into each, and what of them is looked at.",
 		Settings: []*modules.Table{describeHost(), describeScope()},
 		Migrations: map[int]string{1: functions, 2: from1 + functions, 3: scopeChecksAnew() + functions,
 			4: scopeChecksAnew() + functions,
-			5: checksAnew("host", hostChecks) + scopeChecksAnew() + functions},
+			5: checksAnew("host", hostChecks) + scopeChecksAnew() + functions,
+			6: checksAnew("host", hostChecks) + functions},
 		Drop: drop,
 	}
 }
@@ -81,6 +82,11 @@ func describeHost() *modules.Table {
 				Doc: "The public key of the authority that certifies the host's key, or several, a line each: a host " +
 					"certificate of it that names the address is believed without iasql_confirm. NULL: the host key " +
 					"itself is compared, once it is confirmed."},
+			{Name: "ssh_config", Type: modules.TypeBool, Required: true, Default: "false", Since: 6,
+				Doc: "Whether the configuration of OpenSSH that the engine was started with, --ssh-config, says how " +
+					"the address is reached, as ssh(1) would: HostName, Port, User, HostKeyAlias, and, unless the " +
+					"row has private_key or identity_agent, IdentityFile, CertificateFile and IdentityAgent. What it " +
+					"does not say is as the row has it."},
 			{Name: "host_root", Type: modules.TypeText, Check: "host_root ~ '^/'",
 				Doc: "A directory of the engine's machine that is managed instead of a host that is reached by SSH. " +
 					"The engine has to be started with --host-root and the same directory."},
@@ -97,6 +103,10 @@ func describeHost() *modules.Table {
 				Check: "container_socket ~ '^/[^[:cntrl:]]+$' AND octet_length(container_socket) <= 100",
 				Doc: "The socket of Docker or Podman on it, such as /run/user/1000/podman/podman.sock. NULL: " +
 					"/var/run/docker.sock or /run/podman/podman.sock, whichever is there."},
+			{Name: "registry_auth", Type: modules.TypeText, WriteOnly: true, Since: 6,
+				Doc: "What Docker or Podman pulls images from private registries with: the text of a config.json " +
+					"as docker login writes it, {\"auths\": {\"ghcr.io\": {\"auth\": \"…\"}}}. Shown as asterisks " +
+					"once it is set; set it to NULL to remove it."},
 			{Name: "jump_host", Type: modules.TypeText, Since: 4,
 				References: &modules.Reference{Table: "host", Key: "name", ByKey: true},
 				Check:      "jump_host IS NULL OR address IS NOT NULL AND jump_host <> name",
@@ -117,6 +127,7 @@ func describeHost() *modules.Table {
 var hostChecks = []string{
 	"num_nonnulls(address, host_root) = 1",
 	"NOT identity_agent OR private_key IS NULL",
+	"NOT ssh_config OR address IS NOT NULL",
 }
 
 // scopeChecks are the checks of host_scope as a whole, which say what a pattern is for each kind.
@@ -181,21 +192,24 @@ func Load(db Querier) func(ctx context.Context, name string) (hosts.Settings, er
 	return func(ctx context.Context, name string) (hosts.Settings, error) {
 		s := hosts.Settings{Name: name}
 		err := db.QueryRow(ctx, `
-			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(s.value, ''),
+			SELECT coalesce(h.address, ''), h.port, h.user_name, h.become, coalesce(k.value, ''),
 				coalesce(h.host_root, ''), coalesce(h.locked_by, ''), h.undo_after, coalesce(h.container_socket, ''),
 				coalesce(h.jump_host, ''), h.may_reboot, h.identity_agent, coalesce(h.certificate, ''),
-				coalesce(h.cert_authority, ''),
+				coalesce(h.cert_authority, ''), h.ssh_config, coalesce(r.value, ''),
 				coalesce((SELECT w.identity FROM iasql_internal.world AS w WHERE w.account = h.name), ''),
 				(SELECT coalesce(jsonb_agg(jsonb_build_object('Kind', p.kind, 'Pattern', p.pattern,
 					'Prune', p.prune, 'Validate', coalesce(p.validate, ''), 'Secret', p.secret)
 					ORDER BY p.kind, p.pattern), '[]')
 				 FROM public.host_scope AS p WHERE p.account = h.name)
 			FROM public.host AS h
-			LEFT JOIN iasql_internal.account_secret AS s ON s.table_name = 'host' AND s.account = h.name AND s.column_name = 'private_key'
+			LEFT JOIN iasql_internal.account_secret AS k
+				ON k.table_name = 'host' AND k.account = h.name AND k.column_name = 'private_key'
+			LEFT JOIN iasql_internal.account_secret AS r
+				ON r.table_name = 'host' AND r.account = h.name AND r.column_name = 'registry_auth'
 			WHERE h.name = $1`, name,
 		).Scan(&s.Address, &s.Port, &s.User, &s.Become, &s.PrivateKey, &s.Root, &s.LockedBy, &s.UndoAfter,
-			&s.Socket, &s.JumpHost, &s.MayReboot, &s.IdentityAgent, &s.Certificate, &s.CertAuthority, &s.Confirmed,
-			&s.Scopes)
+			&s.Socket, &s.JumpHost, &s.MayReboot, &s.IdentityAgent, &s.Certificate, &s.CertAuthority, &s.SSHConfig,
+			&s.RegistryAuth, &s.Confirmed, &s.Scopes)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return hosts.Settings{}, &modules.Error{Class: modules.Denied, Code: "NoHost", Err: err,
 				Message: fmt.Sprintf("there is no host %s: insert it into host", name)}

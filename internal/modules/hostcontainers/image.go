@@ -70,7 +70,12 @@ func images(h *hosts.Hosts) modules.Resource {
 	return &exclusive{resource: resource{hosts: h, of: imageTable, kind: hosts.KindImage, read: readImages},
 		noun: "Image",
 		create: func(ctx context.Context, host string, c *client.Client, want modules.Row) error {
-			return under.pull(ctx, host, c, want[columnName].String())
+			name := want[columnName].String()
+			auth, err := h.RegistryAuth(ctx, host, name)
+			if err != nil {
+				return err
+			}
+			return under.pull(ctx, host, c, name, auth)
 		},
 		remove: func(ctx context.Context, host string, c *client.Client, have modules.Row) error {
 			name := have[columnName].String()
@@ -130,8 +135,9 @@ func sameRepository(repository, name string) bool {
 	return err == nil && err2 == nil && a.Name() == b.Name()
 }
 
-// pull pulls an image. A pull that takes long goes on, and who asks for it again is told how far it is.
-func (p *pulls) pull(ctx context.Context, host string, c *client.Client, name string) error {
+// pull pulls an image, with auth if its registry asks for that. A pull that takes long goes on, and who asks for it
+// again is told how far it is.
+func (p *pulls) pull(ctx context.Context, host string, c *client.Client, name, auth string) error {
 	key := host + "\x00" + name
 	p.lock.Lock()
 	one := p.all[key]
@@ -141,7 +147,7 @@ func (p *pulls) pull(ctx context.Context, host string, c *client.Client, name st
 		go func() {
 			limit, cancel := context.WithTimeout(context.Background(), pullWithin)
 			defer cancel()
-			one.err = one.run(limit, c, name)
+			one.err = one.run(limit, c, name, auth)
 			close(one.done)
 			time.AfterFunc(answerWithin, func() { p.forget(key, one) }) // nobody has asked how it ended
 		}()
@@ -177,8 +183,8 @@ func (p *pull) last() string {
 }
 
 // run pulls to the end.
-func (p *pull) run(ctx context.Context, c *client.Client, name string) error {
-	response, err := c.ImagePull(ctx, name, client.ImagePullOptions{})
+func (p *pull) run(ctx context.Context, c *client.Client, name, auth string) error {
+	response, err := c.ImagePull(ctx, name, client.ImagePullOptions{RegistryAuth: auth})
 	if err != nil {
 		return err
 	}

@@ -8,3 +8,4 @@ DROP FUNCTION IF EXISTS iasql_internal.host_secret(text, text);
 DROP FUNCTION IF EXISTS iasql_internal.host_pattern(text);
 DROP FUNCTION IF EXISTS iasql_internal.host_let_go();
 DROP FUNCTION IF EXISTS iasql_internal.host_jumps_end();
+DROP FUNCTION IF EXISTS iasql_internal.host_registry_auth();

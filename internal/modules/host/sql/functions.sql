@@ -193,3 +193,43 @@ COMMENT ON FUNCTION iasql_internal.host_jumps_end() IS
 CREATE OR REPLACE TRIGGER host_jumps_end
     AFTER INSERT OR UPDATE OF name, jump_host ON public.host
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_jumps_end();
+
+-- Once it is hidden nobody could tell any more what is wrong with it. Its name has the trigger fire before that.
+CREATE OR REPLACE FUNCTION iasql_internal.host_registry_auth() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+DECLARE
+    auths jsonb;
+    wrong text;
+BEGIN
+    IF NEW.registry_auth IS NULL OR NEW.registry_auth IN ('', '********') THEN
+        RETURN NEW;
+    END IF;
+    BEGIN
+        auths := NEW.registry_auth::jsonb -> 'auths';
+    EXCEPTION WHEN data_exception THEN
+        NULL; -- whose message would have some of it
+    END;
+    IF jsonb_typeof(auths) IS DISTINCT FROM 'object' THEN
+        wrong := 'is no JSON object with auths';
+    ELSIF auths = '{}' THEN
+        wrong := 'has no registry in auths: a credential helper of yours has what it would be';
+    ELSIF EXISTS (SELECT FROM jsonb_each(auths) AS a WHERE jsonb_typeof(a.value) <> 'object' OR a.value = '{}') THEN
+        wrong := 'has a registry in auths without a login: a credential helper of yours has what it would be';
+    ELSE
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'registry_auth of host % %', NEW.name, wrong
+        USING ERRCODE = '23514', SCHEMA = 'public', TABLE = 'host', COLUMN = 'registry_auth',
+              HINT = 'It is the text of a config.json: {"auths": {"ghcr.io": {"auth": "…"}}}, where auth is base64 of user:password, as docker login writes it without a credential helper.';
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_registry_auth() IS
+    'Trigger: what users write to registry_auth is a config.json of Docker.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_registry_auth() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER host_registry_auth
+    BEFORE INSERT OR UPDATE OF registry_auth ON public.host
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_registry_auth();
