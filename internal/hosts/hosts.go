@@ -487,7 +487,7 @@ func classify(name, verb string, err error) error {
 var classes = map[runner.Code]modules.Class{runner.Exists: modules.Exists, runner.Gone: modules.NotFound,
 	runner.Conflict: modules.Transient, runner.NoParent: modules.Dependency, runner.NotEmpty: modules.Dependency,
 	runner.Denied: modules.Denied, runner.Refused: modules.Invalid, runner.Invalid: modules.Invalid,
-	runner.TooLarge: modules.Invalid, runner.Changing: modules.Transient, runner.Full: modules.Quota,
+	runner.TooLarge: modules.Invalid, runner.Changing: modules.Transient, runner.Full: modules.Transient,
 	runner.Busy: modules.Transient, runner.InUse: modules.Dependency}
 
 // Failed returns what a failure on a host means for the record that it happened to.

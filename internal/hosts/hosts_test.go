@@ -107,7 +107,7 @@ func TestClasses(t *testing.T) {
 	}
 	for code, class := range map[runner.Code]modules.Class{
 		runner.Conflict: modules.Transient, runner.Exists: modules.Exists, runner.NoParent: modules.Dependency, runner.NotEmpty: modules.Dependency, runner.Invalid: modules.Invalid,
-		runner.Denied: modules.Denied, runner.Full: modules.Quota, "else": modules.Transient} {
+		runner.Denied: modules.Denied, runner.Full: modules.Transient, "else": modules.Transient} {
 		failed := []runner.Answer{{Error: &runner.Failure{Code: code, Message: "m"}}}
 		if err := apply(answering(&stub{said: "me", answers: failed}, scoped), want); modules.ClassOf(err) != class {
 			t.Errorf("%s: %v", code, err)
