@@ -55,8 +55,9 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 				return refused(name, "the path", fmt.Sprintf("%.200q", e.Path))
 			case e.Error == nil && e.Kind != runner.File && e.Kind != runner.Directory && e.Kind != runner.Link:
 				return refused(name, "the kind", fmt.Sprintf("%.200q", e.Kind))
-			case e.Content != nil && len(*e.Content) > runner.MaxContent:
-				return refused(name, "the content", fmt.Sprintf("%d bytes of %.200q", len(*e.Content), e.Path))
+			case e.Content != nil && (len(*e.Content) > runner.MaxContent || e.Bytes != nil),
+				len(e.Bytes) > runner.MaxContent:
+				return refused(name, "the content", fmt.Sprintf("of %.200q", e.Path))
 			case len(all) >= maxListed:
 				return refused(name, "the files", fmt.Sprintf("more than %d", maxListed))
 			}

@@ -86,7 +86,7 @@ func (h *Hosts) veiled(ctx context.Context, name string, scopes []Scope, entries
 		if f.SHA256 == "" { // it is too large for one
 			f.Version = sent.version(f.Path, fmt.Sprintf("%d bytes", f.Size))
 		}
-		f.Content, f.Size, f.SHA256 = nil, 0, ""
+		f.Content, f.Bytes, f.Size, f.SHA256 = nil, nil, 0, ""
 	}
 	return files, nil
 }

@@ -2,16 +2,11 @@ package modules
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-// TypeBytes is a type that parameters and results of functions can have, and
-// columns cannot. Its values are hexadecimal, as PostgreSQL prints them: \x00ff.
-const TypeBytes Type = "bytea"
 
 // FailsInDemo begins what Demo of a function says if its sample fails in the demo.
 const FailsInDemo = "In `make demo` this fails: "
@@ -287,13 +282,4 @@ func (f *Function) Rows(rows []Row) ([]map[string]any, error) {
 		out[i] = object
 	}
 	return out, nil
-}
-
-// Bytes returns the value of type bytea that holds b.
-func Bytes(b []byte) Value { return Text(`\x` + hex.EncodeToString(b)) }
-
-// Bytes returns the bytes of a value of type bytea; nil for NULL.
-func (v Value) Bytes() []byte {
-	b, _ := hex.DecodeString(strings.TrimPrefix(v.text, `\x`))
-	return b
 }

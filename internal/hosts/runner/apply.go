@@ -67,7 +67,7 @@ func (a *applier) create(want *Entry) error {
 	}
 	switch want.Kind {
 	case File:
-		if want.Content == nil {
+		if _, given := want.contents(); !given {
 			want.Content = new(string)
 		}
 		return a.write(want, nil, 0o644, func(temporary string) error {
@@ -133,7 +133,7 @@ func (a *applier) change(want, have *Entry) error {
 		return a.ended(again(func() error {
 			return unix.Fchownat(a.dir, a.last, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 		}))
-	case want.Kind == File && want.Content != nil && sumOf(*want.Content) != now.SHA256:
+	case want.Kind == File && otherContent(want, now):
 		if st.Nlink > 1 {
 			return &Failure{Refused, fmt.Sprintf("file %q has %d names (hard links), and replacing it would part them",
 				a.path, st.Nlink)}
@@ -154,6 +154,12 @@ func (a *applier) change(want, have *Entry) error {
 		return errors.Join(conflict(a.path), err)
 	}
 	return a.set(fd, mode, uid, gid)
+}
+
+// otherContent reports whether an entry says another content of a file than that has now.
+func otherContent(said, now *Entry) bool {
+	text, given := said.contents()
+	return given && sumOf(text) != now.SHA256
 }
 
 func (a *applier) remove(have *Entry) error {
@@ -203,8 +209,7 @@ func difference(now, said *Entry) string {
 	switch {
 	case said.Kind != "" && now.Kind != said.Kind:
 		return "kind"
-	case said.SHA256 != "" && now.SHA256 != said.SHA256,
-		said.Content != nil && (now.SHA256 != sumOf(*said.Content)):
+	case said.SHA256 != "" && now.SHA256 != said.SHA256, otherContent(said, now):
 		return "content"
 	case said.Target != "" && now.Target != said.Target:
 		return "target"
@@ -224,7 +229,7 @@ func sameMode(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-func sumOf(content string) string {
+func sumOf[T string | []byte](content T) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
 }
@@ -286,7 +291,8 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 	if err != nil {
 		return err
 	}
-	if len(*want.Content) > maxHashed {
+	text, _ := want.contents()
+	if len(text) > maxHashed {
 		return &Failure{TooLarge, fmt.Sprintf("the content of %q is larger than %d MiB", a.path, maxHashed>>20)}
 	}
 	a.tidy()
@@ -295,7 +301,7 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 	if err != nil {
 		return a.failed("write", err)
 	}
-	_, err = descriptor(fd).Write([]byte(*want.Content))
+	_, err = descriptor(fd).Write(text)
 	if err == nil && has != nil {
 		err = a.keep(fd)
 	}

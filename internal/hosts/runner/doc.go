@@ -20,7 +20,7 @@ import (
 )
 
 // Version is of the protocol: an engine talks to a runner of its own version alone.
-const Version = 4
+const Version = 5
 
 // The verbs of requests.
 const (
@@ -159,14 +159,24 @@ type Entry struct {
 	// Content is that of a file whose text is no longer than MaxContent, without NUL and of UTF-8; nil of any other,
 	// and of one that is secret.
 	Content *string `json:"content,omitempty"`
-	SHA256  string  `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
-	Size    int64   `json:"size,omitempty"`
-	Target  string  `json:"target,omitempty"` // of a link
-	Mode    string  `json:"mode,omitempty"`   // four octal digits; "" of a link
-	Owner   string  `json:"owner,omitempty"`  // a name of the host's /etc/passwd, else a number
-	Group   string  `json:"group,omitempty"`
+	// Bytes is the content of a file that is no such text, and no longer than MaxContent; nil of one that is secret.
+	Bytes  []byte `json:"bytes,omitempty"`
+	SHA256 string `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
+	Size   int64  `json:"size,omitempty"`
+	Target string `json:"target,omitempty"` // of a link
+	Mode   string `json:"mode,omitempty"`   // four octal digits; "" of a link
+	Owner  string `json:"owner,omitempty"`  // a name of the host's /etc/passwd, else a number
+	Group  string `json:"group,omitempty"`
 	// Error says why it could not be read; nothing else is known of it then.
 	Error *Failure `json:"error,omitempty"`
+}
+
+// contents returns the content that the entry has; false if it has none.
+func (e *Entry) contents() ([]byte, bool) {
+	if e.Content != nil {
+		return []byte(*e.Content), true
+	}
+	return e.Bytes, e.Bytes != nil
 }
 
 // Code says what kind of failure it is.

@@ -110,9 +110,8 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 		last.Files = append(last.Files, e)
 		size := 0
 		for i := range last.Files {
-			if c := last.Files[i].Content; c != nil {
-				size += len(*c)
-			}
+			text, _ := last.Files[i].contents()
+			size += len(text)
 		}
 		if len(last.Files) < chunk && size < 1<<20 {
 			return nil

@@ -17,12 +17,13 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_files",
-		Version:      4,
+		Version:      5,
 		Doc:          "Files, directories and symbolic links of hosts, and marked parts of files.",
 		Dependencies: []string{"host"},
 		Resources:    []modules.Resource{&files{h}, blocks(h)},
-		Migrations:   map[int]string{1: functions, 2: functions, 3: functions, 4: functions},
-		Drop:         drop,
+		Migrations: map[int]string{1: functions, 2: functions, 3: functions, 4: functions,
+			5: functions},
+		Drop: drop,
 	}
 }
 
@@ -37,10 +38,11 @@ var (
 
 // The columns of host_file.
 const (
-	columnPath, columnKind, columnContent, columnTarget = "path", "kind", "content", "target"
-	columnMode, columnOwner, columnGroup                = "mode", "owner", "grp"
-	columnSize, columnSHA256                            = "size", "sha256"
-	columnSecret, columnVersion                         = "secret_content", "content_version"
+	columnPath, columnKind, columnTarget = "path", "kind", "target"
+	columnContent, columnBytes           = "content", "bytes"
+	columnMode, columnOwner, columnGroup = "mode", "owner", "grp"
+	columnSize, columnSHA256             = "size", "sha256"
+	columnSecret, columnVersion          = "secret_content", "content_version"
 )
 
 var table = &modules.Table{
@@ -62,8 +64,12 @@ var table = &modules.Table{
 			Doc:  "What it is: file, directory or link, which is symbolic."},
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
 			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
-			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose " +
-				"sha256 tells whether it has changed, and of one whose content is secret. NULL leaves it as it is."},
+			Doc: "The text of a file; NULL of one that is no text of UTF-8 (bytes), is longer than 256 KiB, or is " +
+				"secret. NULL leaves the content as it is."},
+		{Name: columnBytes, Type: modules.TypeBytes, OptionalComputed: true, Since: 5,
+			Check: "octet_length(bytes) <= " + strconv.Itoa(runner.MaxContent),
+			Doc: "The content of a file that is no text: it has a NUL byte or is not UTF-8. NULL of one that is " +
+				"text (content), is longer than 256 KiB, or is secret. NULL leaves the content as it is."},
 		{Name: columnSecret, Type: modules.TypeText, WriteOnly: true, Since: 4,
 			Doc: "The text of a file whose content is secret, as a row of host_scope says; up to 256 KiB. It is kept " +
 				"where the engine alone reads it, and content_version stands for it. Always NULL to who reads it; " +
@@ -91,8 +97,9 @@ var table = &modules.Table{
 	},
 	Checks: []string{
 		"(kind = 'link') = (target IS NOT NULL)",
-		"kind = 'file' OR num_nonnulls(content, content_version) = 0",
+		"kind = 'file' OR num_nonnulls(content, bytes, content_version) = 0",
 		"kind <> 'link' OR mode IS NULL",
+		"num_nonnulls(content, bytes) <= 1",
 	},
 }
 
@@ -164,10 +171,13 @@ func observed(host string, all []hosts.File, scopes []hosts.Scope) (found []modu
 
 func row(e *hosts.File) modules.Row {
 	r := modules.Row{columnPath: modules.Text(e.Path), columnKind: modules.Text(e.Kind),
-		columnContent: modules.TextPtr(e.Content), columnTarget: modules.NonEmpty(e.Target),
+		columnContent: modules.TextPtr(e.Content), columnBytes: modules.Null, columnTarget: modules.NonEmpty(e.Target),
 		columnMode: modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
 		columnGroup: modules.NonEmpty(e.Group), columnSize: modules.Null, columnSHA256: modules.NonEmpty(e.SHA256),
 		columnVersion: modules.NonEmpty(e.Version)}
+	if e.Bytes != nil {
+		r[columnBytes] = modules.Bytes(e.Bytes)
+	}
 	if e.Kind == runner.File && !e.Secret {
 		r[columnSize] = modules.Int(e.Size)
 	}
@@ -180,6 +190,9 @@ func entry(r modules.Row, columns []string) *runner.Entry {
 	is := func(name string) bool { return columns == nil || slices.Contains(columns, name) }
 	if is(columnContent) {
 		e.Content = r[columnContent].Ptr()
+	}
+	if is(columnBytes) && e.Content == nil {
+		e.Bytes = r[columnBytes].Bytes()
 	}
 	if is(columnTarget) {
 		e.Target = r[columnTarget].String()
@@ -199,7 +212,7 @@ func entry(r modules.Row, columns []string) *runner.Entry {
 // seen returns what was last read of an object, as the runner compares it with what is there.
 func seen(r modules.Row) *runner.Entry {
 	e := entry(r, nil)
-	e.Content, e.SHA256 = nil, r[columnSHA256].String() // which says more, and is shorter
+	e.Content, e.Bytes, e.SHA256 = nil, nil, r[columnSHA256].String() // which says more, and is shorter
 	return e
 }
 

@@ -77,6 +77,67 @@ CREATE OR REPLACE TRIGGER host_file_content
     BEFORE INSERT OR UPDATE OF account, path, kind, content, secret_content, content_version ON public.host_file
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_file_content();
 
+-- A file has one content, which a row has in one column: whoever writes it into one empties the other.
+CREATE OR REPLACE FUNCTION iasql_internal.host_file_one_content() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+DECLARE
+    moved      boolean := TG_OP = 'UPDATE' AND (NEW.account, NEW.path) IS DISTINCT FROM (OLD.account, OLD.path);
+    says_text  boolean := NEW.content IS NOT NULL AND NEW.content IS DISTINCT FROM OLD.content; -- OLD is NULL for INSERT
+    says_bytes boolean := NEW.bytes IS NOT NULL AND NEW.bytes IS DISTINCT FROM OLD.bytes;
+BEGIN
+    IF iasql_internal.writer_is_engine() THEN
+        RETURN NEW;
+    END IF;
+    IF iasql_internal.host_secret(NEW.account, NEW.path) THEN
+        IF NEW.bytes IS NOT NULL AND (moved OR says_bytes) THEN
+            RAISE EXCEPTION 'host_file %: its content is secret, as a scope of host % says', NEW.path, NEW.account
+                USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, COLUMN = 'bytes',
+                      HINT = 'Leave bytes at NULL, and set secret_content, which is a text.';
+        END IF;
+    ELSIF says_bytes AND iasql_internal.host_file_is_text(NEW.bytes) THEN
+        RAISE EXCEPTION 'host_file %: bytes is a text, which would be read into content', NEW.path
+            USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, COLUMN = 'bytes',
+                  HINT = 'Set content instead: convert_from(…, ''UTF8'').';
+    ELSIF says_text AND NOT says_bytes THEN
+        NEW.bytes := NULL;
+    ELSIF says_bytes AND NOT says_text THEN
+        NEW.content := NULL;
+    END IF;
+    IF moved AND OLD.size > 0 AND OLD.content_version IS NULL AND num_nonnulls(NEW.content, NEW.bytes) = 0 THEN
+        RAISE EXCEPTION 'host_file %: its content is not in the table, and it cannot be made anew at % of host % without it', OLD.path, NEW.path, NEW.account
+            USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, COLUMN = 'path',
+                  HINT = 'Move the file on the host, or give its new content.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_file_one_content() IS
+    'Row trigger: keeps content and bytes of a file in step, and its content where the file is made anew.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_file_one_content() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER host_file_one_content
+    BEFORE INSERT OR UPDATE OF account, path, content, bytes ON public.host_file
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_file_one_content();
+
+-- As the runner tells texts: UTF-8, and no NUL.
+CREATE OR REPLACE FUNCTION iasql_internal.host_file_is_text(content bytea) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+    PERFORM convert_from(content, 'UTF8');
+    RETURN true;
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN false;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_file_is_text(bytea) IS 'Whether a content of a file is a text, which column content has.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_file_is_text(bytea) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION iasql_internal.host_file_forget() RETURNS void
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
@@ -123,7 +184,7 @@ DECLARE
     held bigint;
 BEGIN
     SELECT count(*) INTO held FROM public.host_file AS f
-    WHERE f.account = NEW.account AND f.content IS NOT NULL AND f.path ~ iasql_internal.host_pattern(NEW.pattern);
+    WHERE f.account = NEW.account AND num_nonnulls(f.content, f.bytes) > 0 AND f.path ~ iasql_internal.host_pattern(NEW.pattern);
     IF held > 0 THEN
         RAISE WARNING 'the contents of % files of % that % names have been read before, and stay in iasql_audit_log: give these files other secrets', held, NEW.account, NEW.pattern;
     END IF;
