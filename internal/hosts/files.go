@@ -153,10 +153,15 @@ var errLate = &modules.Error{Class: modules.Transient, Code: "Late",
 type FileChange struct {
 	// Want is the file as it is to be, nil if it is to go; Have is the file as it was read last, nil if there was none.
 	Want, Have *runner.Entry
+	// Source says which content it is to have that Want does not have, and that [Hosts.Upload] sends before; nil leaves
+	// the content as Want says.
+	Source *Source
 	// Version is that of the secret content that it is to have; "" leaves the content as it is.
 	Version string
 	// Seen is the version that was read last.
 	Seen string
+
+	uploaded string // what the host calls the content that has been sent before; "": none has
 }
 
 func (c *FileChange) path() string {
@@ -172,7 +177,7 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 	if err != nil {
 		return err
 	}
-	request := &runner.Request{Verb: runner.Apply, Want: c.Want, Have: c.Have}
+	request := &runner.Request{Verb: runner.Apply, Want: c.Want, Have: c.Have, Upload: c.uploaded}
 	path, scopes := c.path(), settings.Of(KindFile)
 	scope := Named(scopes, path)
 	if scope == nil {

@@ -71,6 +71,8 @@ type Options struct {
 	Recovery func(ctx context.Context, host, container string) (Recovery, error)
 	// AgentSocket is the socket of the engine's SSH agent, ssh-agent(1); "": it has none.
 	AgentSocket string
+	// Sources are where contents of files may come from.
+	Sources Sources
 	// Secrets keeps the secret contents of files; nil: there are none.
 	Secrets SecretContents
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.

@@ -41,6 +41,10 @@ func (t *tree) place(r *Request, accept func(file string) error) error {
 	defer unix.Close(dir)
 	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate, secret: r.Secret,
 		accept: accept}
+	if r.Upload != "" && r.Want != nil && r.Want.Kind == File && validID(r.Upload) {
+		a.upload = r.Upload
+		defer func() { _ = a.unlink(a.temporary()) }()
+	}
 	switch {
 	case r.Have == nil:
 		return a.create(r.Want)
@@ -55,7 +59,8 @@ type applier struct {
 	dir        int
 	last, path string
 	validate   string
-	secret     bool // the content is
+	secret     bool   // the content is
+	upload     string // which has the new content; "": the entry has it
 	accept     func(file string) error
 }
 
@@ -67,7 +72,7 @@ func (a *applier) create(want *Entry) error {
 	}
 	switch want.Kind {
 	case File:
-		if _, given := want.contents(); !given {
+		if _, given := want.contents(); !given && a.upload == "" {
 			want.Content = new(string)
 		}
 		return a.write(want, nil, 0o644, func(temporary string) error {
@@ -133,7 +138,7 @@ func (a *applier) change(want, have *Entry) error {
 		return a.ended(again(func() error {
 			return unix.Fchownat(a.dir, a.last, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 		}))
-	case want.Kind == File && otherContent(want, now):
+	case want.Kind == File && (otherContent(want, now) || a.upload != "" && want.SHA256 != now.SHA256):
 		if st.Nlink > 1 {
 			return &Failure{Refused, fmt.Sprintf("file %q has %d names (hard links), and replacing it would part them",
 				a.path, st.Nlink)}
@@ -291,18 +296,11 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 	if err != nil {
 		return err
 	}
-	text, _ := want.contents()
-	if len(text) > maxHashed {
-		return &Failure{TooLarge, fmt.Sprintf("the content of %q is larger than %d MiB", a.path, maxHashed>>20)}
-	}
-	a.tidy()
-	temporary := ours + rand.Text()
-	fd, err := openat(a.dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	temporary, fd, err := a.fill(want)
 	if err != nil {
-		return a.failed("write", err)
+		return err
 	}
-	_, err = descriptor(fd).Write(text)
-	if err == nil && has != nil {
+	if has != nil {
 		err = a.keep(fd)
 	}
 	if err == nil {
@@ -326,6 +324,29 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 		return a.failed("write", err)
 	}
 	return a.sync()
+}
+
+// fill returns a file beside, open, that has the content.
+func (a *applier) fill(want *Entry) (temporary string, fd int, err error) {
+	if a.upload != "" {
+		fd, err = a.uploaded(want)
+		return a.temporary(), fd, err
+	}
+	text, _ := want.contents()
+	if len(text) > maxHashed {
+		return "", -1, &Failure{TooLarge, fmt.Sprintf("the content of %q is larger than %d MiB", a.path, maxHashed>>20)}
+	}
+	a.tidy()
+	temporary = ours + rand.Text()
+	fd, err = openat(a.dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return "", -1, a.failed("write", err)
+	}
+	if _, err = descriptor(fd).Write(text); err != nil {
+		_ = unix.Close(fd)
+		return "", -1, errors.Join(a.failed("write", err), a.unlink(temporary))
+	}
+	return temporary, fd, nil
 }
 
 // link makes a symbolic link beside, and has it take the name.

@@ -27,6 +27,7 @@ const (
 	List   = "list"   // what there is that the patterns name
 	Check  = "check"  // what there is of the paths and names; of one that is missing there is nothing
 	Apply  = "apply"  // make, change or delete one file or thing
+	Upload = "upload" // take a chunk of a content that is too large for one request
 	Assert = "assert" // whether it is as it is wanted
 	Hello  = "hello"  // who the host is
 	Reboot = "reboot" // begin a reboot, once in an hour at most
@@ -74,6 +75,11 @@ type Request struct {
 	// was seen last, nil if there was none: what is there has to be that still.
 	Want *Entry `json:"want,omitempty"`
 	Have *Entry `json:"have,omitempty"`
+	// Upload is the name of an upload, of letters and digits: the one that Chunk belongs to, which begins at Offset; or
+	// the one whose content Want is to have, of Want's size and SHA-256.
+	Upload string `json:"upload,omitempty"`
+	Offset int64  `json:"offset,omitempty"`
+	Chunk  []byte `json:"chunk,omitempty"`
 	// Validate is a command that has to accept the new content before it replaces the old: %s stands for its file.
 	Validate string `json:"validate,omitempty"`
 	// Parts are what is listed or checked of other kinds than files, several in one request.

@@ -267,7 +267,10 @@ func (r *reader) content(dir int, last string, e *Entry, seen unix.Stat_t) (*Ent
 		return e, seen, nil
 	}
 	sum, begin := sha256.New(), &bounded{most: MaxContent}
-	st, err := copyFile(dir, last, maxHashed, func(int64) io.Writer { return io.MultiWriter(sum, begin) })
+	st, err := copyFile(dir, last, maxHashed, func(size int64) io.Writer {
+		begin.text.Grow(int(min(size, MaxContent)))
+		return io.MultiWriter(sum, begin)
+	})
 	switch {
 	case err != nil:
 		return nil, st, changed(e.Path, err)
@@ -321,7 +324,8 @@ func copyFile(dir int, last string, most int64, to func(size int64) io.Writer) (
 	if before.Size > most {
 		return before, &Failure{TooLarge, fmt.Sprintf("%q is larger than %d bytes", last, most)}
 	}
-	n, err := io.Copy(to(before.Size), io.LimitReader(descriptor(fd), most+1))
+	buffer := make([]byte, min(before.Size+1, 32<<10))
+	n, err := io.CopyBuffer(to(before.Size), io.LimitReader(descriptor(fd), most+1), buffer)
 	if err != nil {
 		return before, err
 	}

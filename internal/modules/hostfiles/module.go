@@ -38,11 +38,11 @@ var (
 
 // The columns of host_file.
 const (
-	columnPath, columnKind, columnTarget = "path", "kind", "target"
-	columnContent, columnBytes           = "content", "bytes"
-	columnMode, columnOwner, columnGroup = "mode", "owner", "grp"
-	columnSize, columnSHA256             = "size", "sha256"
-	columnSecret, columnVersion          = "secret_content", "content_version"
+	columnPath, columnKind, columnTarget   = "path", "kind", "target"
+	columnContent, columnBytes             = "content", "bytes"
+	columnMode, columnOwner, columnGroup   = "mode", "owner", "grp"
+	columnSize, columnSHA256, columnSource = "size", "sha256", "source"
+	columnSecret, columnVersion            = "secret_content", "content_version"
 )
 
 var table = &modules.Table{
@@ -91,13 +91,17 @@ var table = &modules.Table{
 				"makes it."},
 		{Name: columnSize, Type: modules.TypeBigint, Computed: true,
 			Doc: "How many bytes a file has; NULL if its content is secret."},
-		{Name: columnSHA256, Type: modules.TypeText, Computed: true,
-			Doc: "The SHA-256 of a file's content in hexadecimal digits; NULL of one that is larger than 64 MiB or " +
-				"secret."},
+		{Name: columnSource, Type: modules.TypeText, Local: true, Since: 5,
+			Check: `source ~ '^[^/]+(/[^/]+)+$' AND source !~ '(^|/)\.\.?(/|$)' AND octet_length(source) <= 4096`,
+			Doc: "Where the engine gets the content with that sha256, if the row does not have it: NAME/PATH of a file " +
+				"of up to 64 MiB, where the engine was started with --file-source NAME=DIRECTORY."},
+		{Name: columnSHA256, Type: modules.TypeText, OptionalComputed: true, Check: "sha256 ~ '^[0-9a-f]{64}$'",
+			Doc: "The SHA-256 of a file's content in hexadecimal digits; with source, of the content that it is to " +
+				"have. NULL of one that is larger than 64 MiB or secret. NULL leaves the content as it is."},
 	},
 	Checks: []string{
 		"(kind = 'link') = (target IS NOT NULL)",
-		"kind = 'file' OR num_nonnulls(content, bytes, content_version) = 0",
+		"kind = 'file' OR num_nonnulls(content, bytes, content_version, source, sha256) = 0",
 		"kind <> 'link' OR mode IS NULL",
 		"num_nonnulls(content, bytes) <= 1",
 	},
@@ -218,8 +222,13 @@ func seen(r modules.Row) *runner.Entry {
 
 // Create implements [modules.Creator]. It overwrites nothing.
 func (f *files) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
-	return modules.Row{columnPath: m.Want[columnPath]}, f.apply(ctx, m, "CreateFile", hosts.FileChange{
-		Want: entry(m.Want, nil), Version: m.Want[columnVersion].String()})
+	c := hosts.FileChange{Want: entry(m.Want, nil), Version: m.Want[columnVersion].String()}
+	c.Source = source(c.Want, m.Want)
+	if c.Source == nil && c.Want.Content == nil && c.Want.Bytes == nil && m.Want[columnSize].Int() > 0 {
+		return nil, hosts.Failure(modules.Invalid, "NotKept", m.Scope.Account, "%s had %d bytes, which are not in the "+
+			"row: set content to what it is to have", m.Want[columnPath], m.Want[columnSize].Int())
+	}
+	return modules.Row{columnPath: m.Want[columnPath]}, f.apply(ctx, m, "CreateFile", c)
 }
 
 // Update implements [modules.Updater]. It changes nothing that is not what it was when it was read.
@@ -229,7 +238,18 @@ func (f *files) Update(ctx context.Context, m modules.Mutation) error {
 	if slices.Contains(m.Columns, columnVersion) {
 		c.Version = m.Want[columnVersion].String()
 	}
+	if slices.Contains(m.Columns, columnSHA256) {
+		c.Source = source(c.Want, m.Want)
+	}
 	return f.apply(ctx, m, "ChangeFile", c)
+}
+
+// source returns where the content comes from that a row asks for and want does not have; nil if there is none.
+func source(want *runner.Entry, r modules.Row) *hosts.Source {
+	if want.Content != nil || want.Bytes != nil || r[columnSHA256].IsNull() {
+		return nil
+	}
+	return &hosts.Source{Name: r[columnSource].String(), SHA256: r[columnSHA256].String()}
 }
 
 // Delete implements [modules.Deleter]. A directory has to be empty.
@@ -238,6 +258,11 @@ func (f *files) Delete(ctx context.Context, m modules.Mutation) error {
 }
 
 func (f *files) apply(ctx context.Context, m modules.Mutation, action string, c hosts.FileChange) error {
+	if c.Source != nil && m.Permit != nil {
+		if err := f.hosts.Upload(ctx, m.Scope.Account, &c); err != nil {
+			return err
+		}
+	}
 	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: action}, func(call modules.Entry) error {
 		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, &c)
 	})

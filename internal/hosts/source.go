@@ -1,0 +1,172 @@
+package hosts
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"iasql/internal/hosts/runner"
+	"iasql/internal/modules"
+)
+
+// Sources are directories of the engine's machine from which contents of files come, by the names that rows call them.
+// Whoever may write rows chooses among what is in them, and among nothing else: no path and no symbolic link leads out.
+type Sources map[string]string
+
+// Add adds what the command line says of a source, NAME=DIRECTORY. A name has letters, digits, dots, underscores and
+// hyphens.
+func (s Sources) Add(text string) error {
+	name, dir, _ := strings.Cut(text, "=")
+	bad := func(why string) error {
+		return fmt.Errorf("%q %s: it is NAME=DIRECTORY, such as artifacts=/srv/artifacts", text, why)
+	}
+	if strings.Trim(name, letters) != "" || strings.Trim(name, ".") == "" {
+		return bad("has no name of letters, digits, dots, underscores and hyphens")
+	}
+	if s[name] != "" {
+		return bad("has the name of another file source")
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil || dir == "" {
+		return bad("names no directory")
+	}
+	s[name] = absolute
+	return nil
+}
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+
+// CodeSource is the code of the error of a content that its source does not have.
+const CodeSource = "Source"
+
+// Source says which content a file is to have, without having it.
+type Source struct {
+	// Name is NAME/PATH of a file in [Sources].
+	Name string
+	// SHA256 is that of the content, in hexadecimal digits: what the source has is used only if it has this one.
+	SHA256 string
+}
+
+// failed is the error of a source for a file of a host. It is not tried again by itself: the checksum says what is wanted,
+// so that nobody looks again and again whether the source has it by now.
+func (s *Source) failed(host, path, format string, args ...any) error {
+	return &modules.Error{Class: modules.Invalid, Code: CodeSource, Message: fmt.Sprintf("host %s: %s is not written: %s",
+		host, clean(path), clean(fmt.Sprintf(format, args...)))}
+}
+
+// open opens the source's file, which has the content that is wanted.
+func (s *Source) open(sources Sources, host, path string) (_ *os.File, size int64, err error) {
+	failed := func(format string, args ...any) error { return s.failed(host, path, format, args...) }
+	if s.Name == "" {
+		return nil, 0, failed("it is to have the content with the SHA-256 %s, which the row does not have: set source to "+
+			"where it is, or content; with sha256 = NULL a file that is there stays as it is", s.SHA256)
+	}
+	name, within, _ := strings.Cut(s.Name, "/")
+	dir, known := sources[name]
+	if !known {
+		return nil, 0, failed("this engine has no file source %q, but [%s]: start it with --file-source %s=DIRECTORY", name,
+			strings.Join(slices.Sorted(maps.Keys(sources)), ", "), name)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, 0, failed("the directory of file source %q cannot be opened: %v", name, withoutPath(err))
+	}
+	defer root.Close()
+	// A pipe that nobody writes to is not waited for.
+	f, err := root.OpenFile(within, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, failed("source %s cannot be read (%v): put the file there, and SELECT iasql_retry(…)", s.Name,
+			withoutPath(err))
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, failed("source %s cannot be read: %v", s.Name, withoutPath(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, failed("source %s is no regular file", s.Name)
+	}
+	if info.Size() > runner.MaxUpload {
+		return nil, 0, failed("source %s has %d bytes, and %d MiB are the most", s.Name, info.Size(), runner.MaxUpload>>20)
+	}
+	sum := sha256.New()
+	if size, err = io.Copy(sum, io.LimitReader(f, runner.MaxUpload+1)); err != nil {
+		return nil, 0, failed("source %s cannot be read: %v", s.Name, withoutPath(err))
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != s.SHA256 {
+		return nil, 0, failed("source %s has the SHA-256 %s, and the row asks for %s: set sha256 to the one, or put the file "+
+			"of the other there and SELECT iasql_retry(…)", s.Name, got, s.SHA256)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return f, size, err
+}
+
+// withoutPath is an error of the file system without the path, which is the engine's own.
+func withoutPath(err error) error {
+	var known *fs.PathError
+	if errors.As(err, &known) {
+		return known.Err
+	}
+	return err
+}
+
+// maxChunk is how much of a content goes by one request. A slow line takes it well within [idleWithin].
+const maxChunk = 128 << 10
+
+// Upload sends the content of a change's source to the host, where it waits beside the file for [Hosts.ApplyFile]. That
+// is a step of its own, because it may take longer than a call may that has been written into the journal (R6).
+func (h *Hosts) Upload(ctx context.Context, name string, c *FileChange) error {
+	settings, err := h.writable(ctx, name)
+	if err != nil {
+		return err
+	}
+	path, scopes := c.path(), settings.Of(KindFile)
+	switch {
+	case Named(scopes, path) == nil:
+		return OutOfScope(name, path)
+	case isSecret(scopes, path):
+		return errSecret(name, path)
+	}
+	f, size, err := c.Source.open(h.options.Sources, name, path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	want := *c.Want
+	want.SHA256, want.Size = c.Source.SHA256, size
+	c.Want = &want
+	if size == 0 { // there is nothing to send
+		want.Content = new(string)
+		return nil
+	}
+	upload, chunk := rand.Text(), make([]byte, maxChunk)
+	for offset := int64(0); offset < size; {
+		n, err := io.ReadFull(f, chunk[:min(maxChunk, size-offset)])
+		if err != nil {
+			return c.Source.failed(name, path, "source %s cannot be read: %v", c.Source.Name, withoutPath(err))
+		}
+		err = h.ask(ctx, name, &runner.Request{Verb: runner.Upload, Upload: upload, Offset: offset, Chunk: chunk[:n],
+			Want: &runner.Entry{Path: path}}, func(runner.Answer) error { return nil })
+		if err != nil {
+			return err
+		}
+		offset += int64(n)
+	}
+	c.uploaded = upload
+	return nil
+}
