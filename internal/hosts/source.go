@@ -58,25 +58,24 @@ type Source struct {
 	SHA256 string
 }
 
-// failed is the error of a source for a file of a host. It is not tried again by itself: the checksum says what is wanted,
-// so that nobody looks again and again whether the source has it by now.
+// failed is the error of a source for a file of a host. It is not tried again by itself: the checksum says what is
+// wanted, so that nobody looks again and again whether the source has it by now.
 func (s *Source) failed(host, path, format string, args ...any) error {
-	return &modules.Error{Class: modules.Invalid, Code: CodeSource, Message: fmt.Sprintf("host %s: %s is not written: %s",
-		host, clean(path), clean(fmt.Sprintf(format, args...)))}
+	return Failure(modules.Invalid, CodeSource, host, "%s is not written: %s", path, fmt.Sprintf(format, args...))
 }
 
 // open opens the source's file, which has the content that is wanted.
 func (s *Source) open(sources Sources, host, path string) (_ *os.File, size int64, err error) {
 	failed := func(format string, args ...any) error { return s.failed(host, path, format, args...) }
 	if s.Name == "" {
-		return nil, 0, failed("it is to have the content with the SHA-256 %s, which the row does not have: set source to "+
-			"where it is, or content; with sha256 = NULL a file that is there stays as it is", s.SHA256)
+		return nil, 0, failed("it is to have the content with the SHA-256 %s, which the row does not have: set source "+
+			"to where it is, or content; with sha256 = NULL a file that is there stays as it is", s.SHA256)
 	}
 	name, within, _ := strings.Cut(s.Name, "/")
 	dir, known := sources[name]
 	if !known {
-		return nil, 0, failed("this engine has no file source %q, but [%s]: start it with --file-source %s=DIRECTORY", name,
-			strings.Join(slices.Sorted(maps.Keys(sources)), ", "), name)
+		return nil, 0, failed("this engine has no file source %q, but [%s]: start it with --file-source %s=DIRECTORY",
+			name, strings.Join(slices.Sorted(maps.Keys(sources)), ", "), name)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -102,15 +101,16 @@ func (s *Source) open(sources Sources, host, path string) (_ *os.File, size int6
 		return nil, 0, failed("source %s is no regular file", s.Name)
 	}
 	if info.Size() > runner.MaxUpload {
-		return nil, 0, failed("source %s has %d bytes, and %d MiB are the most", s.Name, info.Size(), runner.MaxUpload>>20)
+		return nil, 0, failed("source %s has %d bytes, and %d MiB are the most", s.Name, info.Size(),
+			runner.MaxUpload>>20)
 	}
 	sum := sha256.New()
 	if size, err = io.Copy(sum, io.LimitReader(f, runner.MaxUpload+1)); err != nil {
 		return nil, 0, failed("source %s cannot be read: %v", s.Name, withoutPath(err))
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != s.SHA256 {
-		return nil, 0, failed("source %s has the SHA-256 %s, and the row asks for %s: set sha256 to the one, or put the file "+
-			"of the other there and SELECT iasql_retry(…)", s.Name, got, s.SHA256)
+		return nil, 0, failed("source %s has the SHA-256 %s, and the row asks for %s: set sha256 to the one, or put "+
+			"the file of the other there and SELECT iasql_retry(…)", s.Name, got, s.SHA256)
 	}
 	_, err = f.Seek(0, io.SeekStart)
 	return f, size, err

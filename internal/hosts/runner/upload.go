@@ -88,8 +88,8 @@ func (a *applier) uploaded(want *Entry) (int, error) {
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != want.SHA256 {
 		_ = unix.Close(fd)
-		return -1, &Failure{Changing, fmt.Sprintf("the new content of %q has arrived with the SHA-256 %s, and is to have "+
-			"%s: nothing is changed", a.path, got, want.SHA256)}
+		return -1, &Failure{Changing, fmt.Sprintf("the new content of %q has arrived with the SHA-256 %s, and is to "+
+			"have %s: nothing is changed", a.path, got, want.SHA256)}
 	}
 	return fd, nil
 }

@@ -93,8 +93,8 @@ var table = &modules.Table{
 			Doc: "How many bytes a file has; NULL if its content is secret."},
 		{Name: columnSource, Type: modules.TypeText, Local: true, Since: 5,
 			Check: `source ~ '^[^/]+(/[^/]+)+$' AND source !~ '(^|/)\.\.?(/|$)' AND octet_length(source) <= 4096`,
-			Doc: "Where the engine gets the content with that sha256, if the row does not have it: NAME/PATH of a file " +
-				"of up to 64 MiB, where the engine was started with --file-source NAME=DIRECTORY."},
+			Doc: "Where the engine gets the content with that sha256, if the row does not have it: NAME/PATH of a " +
+				"file of up to 64 MiB, where the engine was started with --file-source NAME=DIRECTORY."},
 		{Name: columnSHA256, Type: modules.TypeText, OptionalComputed: true, Check: "sha256 ~ '^[0-9a-f]{64}$'",
 			Doc: "The SHA-256 of a file's content in hexadecimal digits; with source, of the content that it is to " +
 				"have. NULL of one that is larger than 64 MiB or secret. NULL leaves the content as it is."},
