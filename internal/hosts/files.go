@@ -3,6 +3,8 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"iasql/internal/hosts/runner"
@@ -58,6 +60,8 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 			case e.Content != nil && (len(*e.Content) > runner.MaxContent || e.Bytes != nil),
 				len(e.Bytes) > runner.MaxContent:
 				return refused(name, "the content", fmt.Sprintf("of %.200q", e.Path))
+			case xattrsSize(e) > runner.MaxXattrs*maxXattrName+runner.MaxXattrBytes || len(e.Xattrs) > runner.MaxXattrs:
+				return refused(name, "the extended attributes", fmt.Sprintf("of %.200q", e.Path))
 			case len(all) >= maxListed:
 				return refused(name, "the files", fmt.Sprintf("more than %d", maxListed))
 			}
@@ -67,6 +71,31 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 		return nil
 	})
 	return all, err
+}
+
+// maxXattrName is how long the name of an extended attribute may be, xattr(7), if each byte of it has to be replaced.
+const maxXattrName = 3 * 255
+
+// xattrsSize is how many bytes a file's extended attributes have.
+func xattrsSize(e *runner.Entry) (n int) {
+	for name, value := range e.Xattrs {
+		if n += len(name); value != nil {
+			n += len(*value)
+		}
+	}
+	return n
+}
+
+// Attributes are the extended attributes of a file by name, nil where the value is not told. What is not printable in a
+// name is spelled out.
+func (f *File) Attributes() map[string]*string {
+	all := map[string]*string{}
+	for _, name := range slices.Sorted(maps.Keys(f.Xattrs)) {
+		if _, taken := all[clean(name)]; !taken {
+			all[clean(name)] = f.Xattrs[name]
+		}
+	}
+	return all
 }
 
 // ListFiles returns all that the host's scopes name, and those scopes.

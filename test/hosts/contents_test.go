@@ -2,8 +2,13 @@ package hosts
 
 import (
 	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // binary is a content that no column of type text can hold.
@@ -136,4 +141,33 @@ func TestContentsRefused(t *testing.T) {
 	w.PSQL(`INSERT INTO host_scope (account, pattern, secret) VALUES ('here', '/etc/b', true)`)
 	w.Becomes(3*shortly, "t|t", `SELECT bytes IS NULL, content_version IS NOT NULL FROM host_file WHERE path = '/etc/b'`)
 	w.refused("its content is secret", `UPDATE host_file SET bytes = '\x00' WHERE path = '/etc/b'`)
+}
+
+// TestXattrs: extended attributes of files show, and stay where a file is written anew.
+func TestXattrs(t *testing.T) {
+	t.Parallel()
+	w := local(t)
+	w.write("etc/f", "theirs")
+	at := filepath.Join(w.root, "etc/f")
+	for name, value := range map[string]string{"user.note": "a \"note\"", "user.\u202ename": "\x00"} {
+		err := unix.Setxattr(at, name, []byte(value), 0)
+		if errors.Is(err, unix.ENOTSUP) {
+			t.Skip("the file system has no extended attributes")
+		}
+		w.do(err)
+	}
+	w.sync()
+	const shown = `{"user.note": "a \"note\"", "user.\\u202ename": "0sAA=="}`
+	w.row(shown, `SELECT xattrs FROM host_file WHERE path = '/etc/f'`)
+	w.refused("xattrs", `UPDATE host_file SET xattrs = '{}' WHERE path = '/etc/f'`)
+	w.PSQL(`UPDATE host_file SET content = 'mine' WHERE path = '/etc/f'`)
+	w.Settled()
+	w.has("etc/f", "mine")
+	w.sync()
+	w.row(shown, `SELECT xattrs FROM host_file WHERE path = '/etc/f'`)
+	w.distrust()
+	w.do(os.Remove(at))
+	w.write("etc/f", "theirs")
+	w.sync()
+	w.row("t", `SELECT xattrs IS NULL FROM host_file WHERE path = '/etc/f'`)
 }

@@ -266,8 +266,16 @@ func (a *applier) attributes(want *Entry, has *unix.Stat_t, mode uint32) (_ uint
 	return mode, uid, gid, nil
 }
 
-// set gives an open file its owner, group and mode. The owner comes first: changing it clears bits of the mode.
+// set gives an open file its owner, group and mode, durably. The owner comes first: changing it clears bits of the mode.
 func (a *applier) set(fd int, mode uint32, uid, gid int) error {
+	if err := a.own(fd, uid, gid); err != nil {
+		return err
+	}
+	return a.permit(fd, mode)
+}
+
+// own gives an open file its owner and group.
+func (a *applier) own(fd, uid, gid int) error {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return a.failed("look at", err)
@@ -277,6 +285,11 @@ func (a *applier) set(fd int, mode uint32, uid, gid int) error {
 			return a.failed("change the owner of", err)
 		}
 	}
+	return nil
+}
+
+// permit gives an open file its mode, and makes it durable.
+func (a *applier) permit(fd int, mode uint32) error {
 	if err := again(func() error { return unix.Fchmod(fd, mode) }); err != nil {
 		return a.failed("change the mode of", err)
 	}
@@ -300,11 +313,13 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 	if err != nil {
 		return err
 	}
-	if has != nil {
+	// A change of the owner takes capabilities away, and an access control list has a mode of its own.
+	err = a.own(fd, uid, gid)
+	if err == nil && has != nil {
 		err = a.keep(fd)
 	}
 	if err == nil {
-		err = a.set(fd, mode, uid, gid)
+		err = a.permit(fd, mode)
 	}
 	if closed := unix.Close(fd); err == nil {
 		err = closed

@@ -234,9 +234,16 @@ func (r *reader) readOnce(dir int, last, name string) (*Entry, unix.Stat_t, erro
 	if e.Kind != Link {
 		e.Mode = fmt.Sprintf("%04o", uint32(st.Mode)&0o7777)
 	}
-	switch e.Kind {
-	case "":
+	if e.Kind == "" {
 		return nil, st, nil
+	}
+	e.Xattrs = xattrs(dir, last)
+	for name, value := range e.Xattrs {
+		if r.sent += len(name); value != nil {
+			r.sent += len(*value)
+		}
+	}
+	switch e.Kind {
 	case Link:
 		buffer := make([]byte, 8<<10)
 		n := 0

@@ -42,6 +42,7 @@ const (
 	columnContent, columnBytes             = "content", "bytes"
 	columnMode, columnOwner, columnGroup   = "mode", "owner", "grp"
 	columnSize, columnSHA256, columnSource = "size", "sha256", "source"
+	columnXattrs                           = "xattrs"
 	columnSecret, columnVersion            = "secret_content", "content_version"
 )
 
@@ -98,6 +99,10 @@ var table = &modules.Table{
 		{Name: columnSHA256, Type: modules.TypeText, OptionalComputed: true, Check: "sha256 ~ '^[0-9a-f]{64}$'",
 			Doc: "The SHA-256 of a file's content in hexadecimal digits; with source, of the content that it is to " +
 				"have. NULL of one that is larger than 64 MiB or secret. NULL leaves the content as it is."},
+		{Name: columnXattrs, Type: modules.TypeJSON, Computed: true, Since: 5,
+			Doc: "Its extended attributes of user.*, security.capability, security.selinux and system.posix_acl_*, up to " +
+				"64, by name: a text as it is, anything else in base64 after 0s, as getfattr writes them. null is a " +
+				"value beyond 4 KiB, or beyond 16 KiB of all. A file that is written anew keeps them. NULL: it has none."},
 	},
 	Checks: []string{
 		"(kind = 'link') = (target IS NOT NULL)",
@@ -175,10 +180,14 @@ func observed(host string, all []hosts.File, scopes []hosts.Scope) (found []modu
 
 func row(e *hosts.File) modules.Row {
 	r := modules.Row{columnPath: modules.Text(e.Path), columnKind: modules.Text(e.Kind),
-		columnContent: modules.TextPtr(e.Content), columnBytes: modules.Null, columnTarget: modules.NonEmpty(e.Target),
-		columnMode: modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
+		columnContent: modules.TextPtr(e.Content), columnBytes: modules.Null, columnXattrs: modules.Null,
+		columnTarget: modules.NonEmpty(e.Target),
+		columnMode:   modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
 		columnGroup: modules.NonEmpty(e.Group), columnSize: modules.Null, columnSHA256: modules.NonEmpty(e.SHA256),
 		columnVersion: modules.NonEmpty(e.Version)}
+	if all := e.Attributes(); len(all) > 0 {
+		r[columnXattrs], _ = modules.JSON(all) // texts and nulls always marshal
+	}
 	if e.Bytes != nil {
 		r[columnBytes] = modules.Bytes(e.Bytes)
 	}
