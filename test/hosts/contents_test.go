@@ -113,6 +113,33 @@ func TestBinaryContentsEnforced(t *testing.T) {
 	w.row("/etc/b||"+hexOf(binary)+" /etc/t|a text|", `SELECT string_agg(concat_ws('|', path, coalesce(content, ''), coalesce(bytes::text, '')), ' ' ORDER BY path) FROM host_file`)
 }
 
+// TestContentsHeld: where a person decides about what both sides have changed, one word decides about the content, in
+// whichever columns it is.
+func TestContentsHeld(t *testing.T) {
+	t.Parallel()
+	w := local(t)
+	w.PSQL(`UPDATE iasql_settings SET value = 'hold' WHERE name = 'conflict_policy'`,
+		`INSERT INTO host_file (account, path, content) VALUES ('here', '/etc/cloud', 'old'), ('here', '/etc/database', 'old')`)
+	w.Settled()
+	w.distrust()
+	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('host_file', 'PAUSE')`)
+	w.write("etc/cloud", binary)
+	w.write("etc/database", binary)
+	w.PSQL(`UPDATE host_file SET content = 'mine'`, `DELETE FROM iasql_mode`)
+	w.Becomes(3*shortly, "2", `SELECT count(*) FROM iasql_conflicts WHERE resolved IS NULL AND column_name = 'content'`)
+	w.has("etc/cloud", binary)
+	for _, side := range []string{"cloud", "database"} {
+		w.PSQL(`UPDATE iasql_conflicts SET resolved = '` + side + `' WHERE column_name = 'content'
+			AND record_id = (SELECT id FROM host_file WHERE path = '/etc/` + side + `')`)
+	}
+	w.Settled()
+	w.sync()
+	w.has("etc/cloud", binary)
+	w.has("etc/database", "mine")
+	w.row("/etc/cloud||"+hexOf(binary)+" /etc/database|mine|", `SELECT string_agg(concat_ws('|', path, coalesce(content, ''), coalesce(bytes::text, '')), ' ' ORDER BY path) FROM host_file`)
+	w.row("", `SELECT * FROM iasql_conflicts WHERE resolved IS NULL`)
+}
+
 // TestContentsRefused: a statement that says two contents, or none where one is needed, is refused and says why.
 func TestContentsRefused(t *testing.T) {
 	t.Parallel()

@@ -266,7 +266,8 @@ func (a *applier) attributes(want *Entry, has *unix.Stat_t, mode uint32) (_ uint
 	return mode, uid, gid, nil
 }
 
-// set gives an open file its owner, group and mode, durably. The owner comes first: changing it clears bits of the mode.
+// set gives an open file its owner, group and mode, durably. The owner comes first: changing it clears bits of the
+// mode.
 func (a *applier) set(fd int, mode uint32, uid, gid int) error {
 	if err := a.own(fd, uid, gid); err != nil {
 		return err

@@ -173,8 +173,8 @@ type Entry struct {
 	Mode   string `json:"mode,omitempty"`   // four octal digits; "" of a link
 	Owner  string `json:"owner,omitempty"`  // a name of the host's /etc/passwd, else a number
 	Group  string `json:"group,omitempty"`
-	// Xattrs are its extended attributes, as far as they are told: see [toldXattr]. A value that is beyond the bounds is
-	// nil.
+	// Xattrs are its extended attributes, as far as they are told: see [toldXattr]. A value that is beyond the bounds
+	// is nil.
 	Xattrs map[string]*string `json:"xattrs,omitempty"`
 	// Error says why it could not be read; nothing else is known of it then.
 	Error *Failure `json:"error,omitempty"`

@@ -60,8 +60,8 @@ func xattrs(dir int, last string) map[string]*string {
 	return all
 }
 
-// xattrText spells a value as getfattr(1) does: a text as it is, anything else in base64 after 0s. The NUL at the end of
-// a label of SELinux is no part of it.
+// xattrText spells a value as getfattr(1) does: a text as it is, anything else in base64 after 0s. The NUL at the end
+// of a label of SELinux is no part of it.
 func xattrText(name string, value []byte) string {
 	text := string(value)
 	if name == "security.selinux" {

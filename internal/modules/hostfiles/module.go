@@ -100,10 +100,10 @@ var table = &modules.Table{
 			Doc: "The SHA-256 of a file's content in hexadecimal digits; with source, of the content that it is to " +
 				"have. NULL of one that is larger than 64 MiB or secret. NULL leaves the content as it is."},
 		{Name: columnXattrs, Type: modules.TypeJSON, Computed: true, Since: 5,
-			Doc: "Its extended attributes of user.*, security.capability, security.selinux and system.posix_acl_*, up " +
-				"to 64, by name: a text as it is, anything else in base64 after 0s, as getfattr writes them. null is " +
-				"a value beyond 4 KiB, or beyond 16 KiB of all. A file that is written anew keeps them. NULL: it has " +
-				"none."},
+			Doc: "Its extended attributes of user.*, security.capability, security.selinux and system.posix_acl_*, " +
+				"up to 64, by name: a text as it is, anything else in base64 after 0s, as getfattr writes them. null " +
+				"is a value beyond 4 KiB, or beyond 16 KiB of all. A file that is written anew keeps them. NULL: it " +
+				"has none."},
 	},
 	Checks: []string{
 		"(kind = 'link') = (target IS NOT NULL)",
