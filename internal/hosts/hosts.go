@@ -148,6 +148,7 @@ type host struct {
 	pause    time.Duration
 	joining  *listing      // that others may join; nil: none is
 	trial    chan struct{} // of capacity 1: whose change is armed
+	upload   chan struct{} // of capacity 1: whose content is being sent in chunks
 	runtime  *runtime      // what runs containers; nil before it is asked
 }
 
@@ -171,7 +172,8 @@ func (h *Hosts) host(name string) *host {
 	h.sweep()
 	k := h.known[name]
 	if k == nil {
-		k = &host{name: name, turn: make(chan struct{}, 1), trial: make(chan struct{}, 1)}
+		k = &host{name: name, turn: make(chan struct{}, 1), trial: make(chan struct{}, 1),
+			upload: make(chan struct{}, 1)}
 		h.known[name] = k
 	}
 	k.lock.Lock()

@@ -154,6 +154,13 @@ func (h *Hosts) Upload(ctx context.Context, name string, c *FileChange) error {
 		want.Content = new(string)
 		return nil
 	}
+	k := h.host(name)
+	select { // one at a time, so that the runner stays small
+	case k.upload <- struct{}{}:
+		defer func() { <-k.upload }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	upload, chunk := rand.Text(), make([]byte, maxChunk)
 	for offset := int64(0); offset < size; {
 		n, err := io.ReadFull(f, chunk[:min(maxChunk, size-offset)])

@@ -153,7 +153,7 @@ func (f *Function) DDL(t *Table) []string {
 	return []string{
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION public.%[1]s(%[2]s)
 RETURNS TABLE (%[3]s)
-LANGUAGE sql VOLATILE `+pinned+`
+LANGUAGE sql VOLATILE `+pinned+` SET bytea_output = 'hex'
 AS %[4]s`, quote(f.Name), strings.Join(parameters, ", "), columns, dollar(fmt.Sprintf(`
     SELECT iasql_internal.allow_call(%[1]s, %[2]s);
     SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%[1]s, %[2]s)) AS r (%[3]s)
