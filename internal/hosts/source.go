@@ -154,26 +154,30 @@ func (h *Hosts) Upload(ctx context.Context, name string, c *FileChange) error {
 		want.Content = new(string)
 		return nil
 	}
+	c.uploaded, err = h.send(ctx, name, c, f, size)
+	return err
+}
+
+// send sends the content of a source in chunks, and returns what the host calls it.
+func (h *Hosts) send(ctx context.Context, name string, c *FileChange, content io.Reader, size int64) (string, error) {
 	k := h.host(name)
 	select { // one at a time, so that the runner stays small
 	case k.upload <- struct{}{}:
 		defer func() { <-k.upload }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	}
-	upload, chunk := rand.Text(), make([]byte, maxChunk)
-	for offset := int64(0); offset < size; {
-		n, err := io.ReadFull(f, chunk[:min(maxChunk, size-offset)])
-		if err != nil {
-			return c.Source.failed(name, path, "source %s cannot be read: %v", c.Source.Name, withoutPath(err))
+	request := runner.Request{Verb: runner.Upload, Upload: rand.Text(), Want: &runner.Entry{Path: c.path()}}
+	chunk := make([]byte, maxChunk)
+	for request.Offset < size {
+		request.Chunk = chunk[:min(maxChunk, size-request.Offset)]
+		if _, err := io.ReadFull(content, request.Chunk); err != nil {
+			return "", c.Source.failed(name, c.path(), "source %s cannot be read: %v", c.Source.Name, withoutPath(err))
 		}
-		err = h.ask(ctx, name, &runner.Request{Verb: runner.Upload, Upload: upload, Offset: offset, Chunk: chunk[:n],
-			Want: &runner.Entry{Path: path}}, func(runner.Answer) error { return nil })
-		if err != nil {
-			return err
+		if err := h.ask(ctx, name, &request, func(runner.Answer) error { return nil }); err != nil {
+			return "", err
 		}
-		offset += int64(n)
+		request.Offset += int64(len(request.Chunk))
 	}
-	c.uploaded = upload
-	return nil
+	return request.Upload, nil
 }
