@@ -203,7 +203,7 @@ func (w *world) has(path, want string) {
 		w.Fatal(err)
 	}
 	if string(got) != want {
-		w.Errorf("%s is %q, not %q", path, got, want)
+		w.Errorf("%s is %.200q, not %.200q", path, got, want)
 	}
 }
 

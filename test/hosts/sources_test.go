@@ -252,3 +252,40 @@ func sumOf(t *testing.T, root string) string {
 	}
 	return sum(string(text))
 }
+
+// TestContentsDeclared: what is declared again changes nothing, whichever way its content is said, and mends what others
+// have changed.
+func TestContentsDeclared(t *testing.T) {
+	t.Parallel()
+	dir, sources := artifacts(t)
+	app := put(t, filepath.Join(dir, "app"), large("1\x00"))
+	w := startAs(t, &world{sources: sources})
+	w.PSQL(`INSERT INTO host (name, host_root) VALUES ('here', '`+w.root+`')`,
+		`INSERT INTO host_scope (account, pattern) VALUES ('here', '/etc/**')`)
+	w.mkdir("etc")
+	w.sync()
+	declare := func() {
+		t.Helper()
+		w.PSQL(`CALL iasql_declare('app')`,
+			`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/bytes', '`+hexOf(binary)+`') ON CONFLICT (account, path) DO UPDATE SET bytes = excluded.bytes`,
+			`INSERT INTO host_file (account, path, content) VALUES ('here', '/etc/text', 'a text') ON CONFLICT (account, path) DO UPDATE SET content = excluded.content`,
+			`INSERT INTO host_file (account, path, source, sha256) VALUES ('here', '/etc/app', 'artifacts/app', '`+app+`') ON CONFLICT (account, path) DO UPDATE SET source = excluded.source, sha256 = excluded.sha256`,
+			`CALL iasql_declared()`, `SELECT iasql_wait_for_all(60)`)
+		w.has("etc/bytes", binary)
+		w.has("etc/text", "a text")
+		w.has("etc/app", large("1\x00"))
+	}
+	declare()
+	w.sync()
+	before := w.PSQL(`SELECT count(*) FROM iasql_operations`)
+	declare()
+	w.row(before, `SELECT count(*) FROM iasql_operations`)
+	w.distrust()
+	w.write("etc/bytes", "a text of theirs")
+	w.write("etc/text", "\xff")
+	w.write("etc/app", "small")
+	w.sync()
+	declare()
+	w.sync()
+	w.row("/etc/app artifacts/app,/etc/bytes NULL,/etc/text NULL", `SELECT string_agg(path || ' ' || coalesce(source, 'NULL'), ',' ORDER BY path) FROM host_file`)
+}
