@@ -2,8 +2,8 @@ package runner
 
 import (
 	"encoding/base64"
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,7 +29,7 @@ func toldXattr(name string) bool {
 // link is not followed. A value that is beyond the bounds is nil.
 func xattrs(dir int, last string) map[string]*string {
 	// There is no call for a name in a directory (before Linux 6.13), and opening a file takes the right to read it.
-	at := fmt.Sprintf("/proc/self/fd/%d/%s", dir, last)
+	at := "/proc/self/fd/" + strconv.Itoa(dir) + "/" + last
 	size, err := unix.Llistxattr(at, nil)
 	if err != nil || size == 0 {
 		return nil
