@@ -31,7 +31,7 @@ func (s Sources) Add(text string) error {
 	bad := func(why string) error {
 		return fmt.Errorf("%q %s: it is NAME=DIRECTORY, such as artifacts=/srv/artifacts", text, why)
 	}
-	if strings.Trim(name, letters) != "" || strings.Trim(name, ".") == "" {
+	if strings.Trim(name, sourceLetters) != "" || strings.Trim(name, ".") == "" {
 		return bad("has no name of letters, digits, dots, underscores and hyphens")
 	}
 	if s[name] != "" {
@@ -45,7 +45,8 @@ func (s Sources) Add(text string) error {
 	return nil
 }
 
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+// sourceLetters are what the name of a source is made of.
+const sourceLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // CodeSource is the code of the error of a content that its source does not have.
 const CodeSource = "Source"
@@ -64,7 +65,7 @@ func (s *Source) failed(host, path, format string, args ...any) error {
 	return Failure(modules.Invalid, CodeSource, host, "%s is not written: %s", path, fmt.Sprintf(format, args...))
 }
 
-// open opens the source's file, which has the content that is wanted.
+// open opens the source's file, which has the content that is wanted, and returns its size.
 func (s *Source) open(sources Sources, host, path string) (_ *os.File, size int64, err error) {
 	failed := func(format string, args ...any) error { return s.failed(host, path, format, args...) }
 	if s.Name == "" {
@@ -77,13 +78,7 @@ func (s *Source) open(sources Sources, host, path string) (_ *os.File, size int6
 		return nil, 0, failed("this engine has no file source %q, but [%s]: start it with --file-source %s=DIRECTORY",
 			name, strings.Join(slices.Sorted(maps.Keys(sources)), ", "), name)
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, 0, failed("the directory of file source %q cannot be opened: %v", name, withoutPath(err))
-	}
-	defer root.Close()
-	// A pipe that nobody writes to is not waited for.
-	f, err := root.OpenFile(within, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := openRegular(dir, within)
 	if err != nil {
 		return nil, 0, failed("source %s cannot be read (%v): put the file there, and SELECT iasql_retry(…)", s.Name,
 			withoutPath(err))
@@ -93,27 +88,44 @@ func (s *Source) open(sources Sources, host, path string) (_ *os.File, size int6
 			_ = f.Close()
 		}
 	}()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, failed("source %s cannot be read: %v", s.Name, withoutPath(err))
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, failed("source %s is no regular file", s.Name)
-	}
-	if info.Size() > runner.MaxUpload {
-		return nil, 0, failed("source %s has %d bytes, and %d MiB are the most", s.Name, info.Size(),
-			runner.MaxUpload>>20)
-	}
 	sum := sha256.New()
-	if size, err = io.Copy(sum, io.LimitReader(f, runner.MaxUpload+1)); err != nil {
-		return nil, 0, failed("source %s cannot be read: %v", s.Name, withoutPath(err))
+	size, err = io.Copy(sum, io.LimitReader(f, runner.MaxUpload+1))
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != s.SHA256 {
+	switch got := hex.EncodeToString(sum.Sum(nil)); {
+	case err != nil:
+		return nil, 0, failed("source %s cannot be read: %v", s.Name, withoutPath(err))
+	case size > runner.MaxUpload:
+		return nil, 0, failed("source %s is too large: %d MiB are the most", s.Name, runner.MaxUpload>>20)
+	case got != s.SHA256:
 		return nil, 0, failed("source %s has the SHA-256 %s, and the row asks for %s: set sha256 to the one, or put "+
 			"the file of the other there and SELECT iasql_retry(…)", s.Name, got, s.SHA256)
 	}
-	_, err = f.Seek(0, io.SeekStart)
-	return f, size, err
+	return f, size, nil
+}
+
+// openRegular opens a regular file below a directory, out of which no symbolic link leads.
+func openRegular(dir, path string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	// A pipe that nobody writes to is not waited for.
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // withoutPath is an error of the file system without the path, which is the engine's own.

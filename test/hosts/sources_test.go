@@ -174,8 +174,8 @@ func TestSourcesRefused(t *testing.T) {
 	}
 	for source, want := range map[string]string{
 		"artifacts/link": "cannot be read", "artifacts/absolute": "cannot be read", "artifacts/up/secret": "cannot be read",
-		"artifacts/missing": "cannot be read (no such file or directory)", "artifacts/pipe": "is no regular file",
-		"artifacts/directory": "is no regular file", "artifacts/huge": "64 MiB are the most",
+		"artifacts/missing": "cannot be read (no such file or directory)", "artifacts/pipe": "it is no regular file",
+		"artifacts/directory": "it is no regular file", "artifacts/huge": "64 MiB are the most",
 		"artifacts/there": "has the SHA-256 " + there + ", and the row asks for " + secret,
 		"others/there":    "no file source \"others\", but [artifacts]: start it with --file-source others=DIRECTORY",
 	} {
