@@ -113,6 +113,36 @@ func TestBinaryContentsEnforced(t *testing.T) {
 	w.row("/etc/b||"+hexOf(binary)+" /etc/t|a text|", `SELECT string_agg(concat_ws('|', path, coalesce(content, ''), coalesce(bytes::text, '')), ' ' ORDER BY path) FROM host_file`)
 }
 
+// TestLargeContentsEnforced: of a file whose content nobody has but the host, ENFORCE keeps the rest. It is not made anew
+// with an empty content.
+func TestLargeContentsEnforced(t *testing.T) {
+	t.Parallel()
+	w := local(t)
+	w.write("etc/large", large("1"))
+	w.sync()
+	w.PSQL(`INSERT INTO iasql_mode (table_name, mode) VALUES ('host_file', 'ENFORCE')`)
+	w.distrust()
+	w.write("etc/large", large("2"))
+	w.do(os.Chmod(filepath.Join(w.root, "etc/large"), 0o600))
+	w.sync()
+	w.Settled()
+	w.sync()
+	w.has("etc/large", large("2"))
+	w.row("0644|"+sum(large("2")), `SELECT mode, sha256 FROM host_file`)
+	info, err := os.Stat(filepath.Join(w.root, "etc/large"))
+	if err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("it has the mode %v: %v", info.Mode(), err)
+	}
+	w.distrust()
+	w.do(os.Remove(filepath.Join(w.root, "etc/large")))
+	_, _ = w.TryPSQL(w.UserURL, `SELECT iasql_sync_now()`)
+	w.Becomes(3*shortly, "t", `SELECT bool_or(message LIKE '%which the row does not have: set source%') FROM iasql_status WHERE table_name = 'host_file'`)
+	w.has("etc/large", "-")
+	w.PSQL(`UPDATE host_file SET content = 'a new one'`)
+	w.Settled()
+	w.has("etc/large", "a new one")
+}
+
 // TestContentsHeld: where a person decides about what both sides have changed, one word decides about the content, in
 // whichever columns it is.
 func TestContentsHeld(t *testing.T) {

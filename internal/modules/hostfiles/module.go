@@ -97,6 +97,9 @@ var table = &modules.Table{
 			Doc: "Where the engine gets the content with that sha256, if the row does not have it: NAME/PATH of a " +
 				"file of up to 64 MiB, where the engine was started with --file-source NAME=DIRECTORY."},
 		{Name: columnSHA256, Type: modules.TypeText, OptionalComputed: true, Check: "sha256 ~ '^[0-9a-f]{64}$'",
+			Observed: func(r modules.Row) bool {
+				return r[columnContent].IsNull() && r[columnBytes].IsNull() && r[columnSource].IsNull()
+			},
 			Doc: "The SHA-256 of a file's content in hexadecimal digits; with source, of the content that it is to " +
 				"have. NULL of one that is larger than 64 MiB or secret. NULL leaves the content as it is."},
 		{Name: columnXattrs, Type: modules.TypeJSON, Computed: true, Since: 5,
