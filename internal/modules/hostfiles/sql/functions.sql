@@ -163,7 +163,7 @@ CREATE OR REPLACE TRIGGER host_file_one_content
 -- As the runner tells texts: UTF-8, and no NUL.
 CREATE OR REPLACE FUNCTION iasql_internal.host_file_is_text(content bytea) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
-    SET search_path = pg_catalog, pg_temp
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 AS $$
 BEGIN
     PERFORM convert_from(content, 'UTF8');
