@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"iasql/internal/hosts"
 )
 
 // The command line is read by cobra, which neither finds methods by name nor
@@ -131,12 +133,25 @@ func (f *databaseFlag) declare(flags *pflag.FlagSet) {
 	flags.Lookup("database-url").Annotations[required] = []string{"true"}
 }
 
+// sourceFlag is a flag's value to which each use of the flag adds a source.
+type sourceFlag hosts.Sources
+
+// String implements pflag.Value.
+func (s sourceFlag) String() string { return "" }
+
+// Set implements pflag.Value.
+func (s sourceFlag) Set(text string) error { return hosts.Sources(s).Add(text) }
+
+// Type implements pflag.Value.
+func (s sourceFlag) Type() string { return "NAME=DIR" }
+
 // engineFlags are shared by the commands that run an engine.
 type engineFlags struct {
 	Accounts    int
 	Concurrency int
 	ReadOnly    bool
 	HostRoots   []string
+	FileSources hosts.Sources
 	SSHConfig   string
 }
 
@@ -158,5 +173,10 @@ func (f *engineFlags) declare(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.HostRoots, "host-root", nil,
 		"`DIR`ectory of this machine that a row of the table host may name, to be managed as a host. May be repeated.")
 	fromEnv(flags, "host-root", "IASQL_HOST_ROOT")
+	f.FileSources = hosts.Sources{}
+	flags.Var(sourceFlag(f.FileSources), "file-source",
+		"`NAME=DIR`ectory of this machine from whose files host_file.source takes contents, as NAME/PATH. "+
+			"May be repeated.")
+	fromEnv(flags, "file-source", "IASQL_FILE_SOURCE")
 	declareSSHConfig(flags, &f.SSHConfig)
 }

@@ -108,7 +108,7 @@ func engineOptions(url, endpoint string, flags engineFlags, log *slog.Logger, m 
 				Observe: calls})
 			machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool),
 				Secrets: hostfiles.SecretContents(pool), AgentSocket: os.Getenv("SSH_AUTH_SOCK"),
-				SSHConfig: flags.SSHConfig, Roots: flags.HostRoots})
+				SSHConfig: flags.SSHConfig, Roots: flags.HostRoots, Sources: flags.FileSources})
 			return allModules(clients, machines)
 		},
 		Types: func(pool *pgxpool.Pool) modules.Source {

@@ -33,7 +33,7 @@ type columns struct {
 	policy  Policy
 	rules   bool // there are any
 	d       Decision
-	given   modules.Row // what the cloud has in columns that a user has left to it
+	given   modules.Row // what the cloud has in columns that are left to it: pulled when nothing is to be pushed
 	replace bool        // a column is to be pushed that is fixed at creation
 	stale   bool        // a column was read as it was before this engine's own write
 	held    bool        // a column waits for a person's word
@@ -112,7 +112,7 @@ func (cs *columns) look(c *modules.Column) {
 	conflict := Conflict{Column: c.Name, Database: have, Cloud: cloud, Base: base}
 	switch v {
 	case verdictPull:
-		if m.LogDecides() && s.leftToCloud(c, have) {
+		if m.LogDecides() && s.leftToCloud(c, have) || m.DatabaseWins() && c.OptionalComputed && have.IsNull() {
 			cs.given[c.Name] = cloud
 		} else {
 			cs.d.Pull[c.Name] = cloud

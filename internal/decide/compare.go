@@ -65,7 +65,8 @@ func compare(s *Subject, c *modules.Column, m modes.Mode, have, cloud modules.Va
 	switch {
 	case c.Same(have, cloud):
 		return verdictSame, base
-	case m.CloudWins(), cloudSays(c, have, cloud, pending):
+	case m.CloudWins(), cloudSays(c, have, cloud, pending),
+		!pending && c.Observed != nil && c.Observed(s.Record.Row):
 		return verdictPull, base
 	case c.Replaces(cloud, have) && !c.Identity && s.adopting(): // whoever wins: adopting never replaces
 		return compareAdopted(s, c, have, cloud), base

@@ -45,6 +45,16 @@ func TestDecideChosenIsPulledLast(t *testing.T) {
 	if d := Decide(s, mode(modes.Normal)); d.Action != UpdateRecord || !d.Settle || d.Pull["gateway"] != igw {
 		t.Errorf("the cloud has chosen: %s, pull %v", d.Action, d.Pull)
 	}
+	// Somebody has set the other target, and the database wins.
+	s.Change, s.Object, s.Cloud = nil, row(igw, modules.Null), row(igw, modules.Null)
+	if d := Decide(s, mode(modes.Enforce)); d.Action != Update || len(d.Push) != 1 || d.Push[0] != "nat" ||
+		len(d.Pull) > 0 {
+		t.Errorf("the other target is set: %s, push %v, pull %v", d.Action, d.Push, d.Pull)
+	}
+	s.Object, s.Cloud = row(igw, nat), row(igw, nat)
+	if d := Decide(s, mode(modes.Enforce)); d.Action != UpdateRecord || d.Pull["gateway"] != igw {
+		t.Errorf("the cloud has chosen in ENFORCE: %s, pull %v", d.Action, d.Pull)
+	}
 }
 
 // A user leaves a reference to the cloud, and the cloud chooses what has no record.

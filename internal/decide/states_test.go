@@ -393,6 +393,28 @@ func TestDecidePassed(t *testing.T) {
 	}
 }
 
+// TestDecideObserved: a value that the record could not bring back is pulled under ENFORCE too, and the others are pushed;
+// one that a user asks for is pushed.
+func TestDecideObserved(t *testing.T) {
+	observed := *widget
+	observed.Columns = append([]modules.Column(nil), widget.Columns...)
+	observed.Column("size").Observed = func(r modules.Row) bool { return r["shape"].String() != "known" }
+	enforce := mode(modes.Enforce)
+	of := func(s *Subject) *Subject { s.Table = &observed; return s }
+	old, now := row("size", "1", "label", "a"), row("size", "2", "label", "b")
+	if d := Decide(of(subject(old, now, nil)), enforce); d.Action != Update || len(d.Push) != 1 || d.Push[0] != "label" ||
+		d.Pull["size"].String() != "2" {
+		t.Errorf("nobody has the old value: %+v", d)
+	}
+	if d := Decide(of(subject(old, now, modules.Row{"size": modules.Text("2")})), enforce); len(d.Push) != 2 {
+		t.Errorf("a user asks for it: %+v", d)
+	}
+	known := row("size", "1", "shape", "known")
+	if d := Decide(of(subject(known, row("size", "2", "shape", "known"), nil)), enforce); len(d.Push) != 1 {
+		t.Errorf("the record has it: %+v", d)
+	}
+}
+
 // What somebody else's machinery looks after is neither deleted nor replaced on the engine's own
 // account, and by a user's statement as anything else.
 func TestDecideManaged(t *testing.T) {

@@ -213,6 +213,18 @@ func (s *Subject) resolution() string {
 	return s.State.Resolution
 }
 
+// Closes returns how the conflicts of the subject that are still open end when it is settled; "" if they do not. A
+// person's word on one of them has decided about all.
+func (s *Subject) Closes() string {
+	switch {
+	case s.resolution() == "database":
+		return "pushed"
+	case s.State != nil && (s.State.Name == StateConflict || s.resolution() == "cloud"):
+		return "pulled"
+	}
+	return ""
+}
+
 // StateName is a state of docs/design.md, §5, as iasql_status shows it.
 type StateName string
 

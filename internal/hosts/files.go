@@ -3,6 +3,8 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"iasql/internal/hosts/runner"
@@ -55,8 +57,11 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 				return refused(name, "the path", fmt.Sprintf("%.200q", e.Path))
 			case e.Error == nil && e.Kind != runner.File && e.Kind != runner.Directory && e.Kind != runner.Link:
 				return refused(name, "the kind", fmt.Sprintf("%.200q", e.Kind))
-			case e.Content != nil && len(*e.Content) > runner.MaxContent:
-				return refused(name, "the content", fmt.Sprintf("%d bytes of %.200q", len(*e.Content), e.Path))
+			case e.Content != nil && (len(*e.Content) > runner.MaxContent || e.Bytes != nil),
+				len(e.Bytes) > runner.MaxContent, !isSum(e.SHA256):
+				return refused(name, "the content", fmt.Sprintf("of %.200q", e.Path))
+			case xattrsSize(e) > runner.MaxXattrs*maxXattrName+runner.MaxXattrBytes || len(e.Xattrs) > runner.MaxXattrs:
+				return refused(name, "the extended attributes", fmt.Sprintf("of %.200q", e.Path))
 			case len(all) >= maxListed:
 				return refused(name, "the files", fmt.Sprintf("more than %d", maxListed))
 			}
@@ -66,6 +71,36 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 		return nil
 	})
 	return all, err
+}
+
+// isSum reports whether a text is an SHA-256 in hexadecimal digits, or none.
+func isSum(text string) bool {
+	return text == "" || len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// maxXattrName is how long the name of an extended attribute may be, xattr(7), if each byte of it has to be replaced.
+const maxXattrName = 3 * 255
+
+// xattrsSize is how many bytes a file's extended attributes have.
+func xattrsSize(e *runner.Entry) (n int) {
+	for name, value := range e.Xattrs {
+		if n += len(name); value != nil {
+			n += len(*value)
+		}
+	}
+	return n
+}
+
+// Attributes are the extended attributes of a file by name, nil where the value is not told. What is not printable in a
+// name is spelled out.
+func (f *File) Attributes() map[string]*string {
+	all := map[string]*string{}
+	for _, name := range slices.Sorted(maps.Keys(f.Xattrs)) {
+		if _, taken := all[clean(name)]; !taken {
+			all[clean(name)] = f.Xattrs[name]
+		}
+	}
+	return all
 }
 
 // ListFiles returns all that the host's scopes name, and those scopes.
@@ -152,10 +187,15 @@ var errLate = &modules.Error{Class: modules.Transient, Code: "Late",
 type FileChange struct {
 	// Want is the file as it is to be, nil if it is to go; Have is the file as it was read last, nil if there was none.
 	Want, Have *runner.Entry
+	// Source says which content it is to have that Want does not have, and that [Hosts.Upload] sends before; nil leaves
+	// the content as Want says.
+	Source *Source
 	// Version is that of the secret content that it is to have; "" leaves the content as it is.
 	Version string
 	// Seen is the version that was read last.
 	Seen string
+
+	uploaded string // what the host calls the content that has been sent before; "": none has
 }
 
 func (c *FileChange) path() string {
@@ -171,7 +211,7 @@ func (h *Hosts) ApplyFile(ctx context.Context, name string, entry modules.Entry,
 	if err != nil {
 		return err
 	}
-	request := &runner.Request{Verb: runner.Apply, Want: c.Want, Have: c.Have}
+	request := &runner.Request{Verb: runner.Apply, Want: c.Want, Have: c.Have, Upload: c.uploaded}
 	path, scopes := c.path(), settings.Of(KindFile)
 	scope := Named(scopes, path)
 	if scope == nil {

@@ -79,6 +79,8 @@ type Options struct {
 	AgentSocket string
 	// SSHConfig is the file of OpenSSH's configuration that hosts may be reached by, ssh_config(5); "": there is none.
 	SSHConfig string
+	// Sources are where contents of files may come from.
+	Sources Sources
 	// Secrets keeps the secret contents of files; nil: there are none.
 	Secrets SecretContents
 	// Runner returns the runner for an architecture of GOARCH; nil: the one that is built in.
@@ -154,6 +156,7 @@ type host struct {
 	pause    time.Duration
 	joining  *listing      // that others may join; nil: none is
 	trial    chan struct{} // of capacity 1: whose change is armed
+	upload   chan struct{} // of capacity 1: whose content is being sent in chunks
 	runtime  *runtime      // what runs containers; nil before it is asked
 }
 
@@ -177,7 +180,8 @@ func (h *Hosts) host(name string) *host {
 	h.sweep()
 	k := h.known[name]
 	if k == nil {
-		k = &host{name: name, turn: make(chan struct{}, 1), trial: make(chan struct{}, 1)}
+		k = &host{name: name, turn: make(chan struct{}, 1), trial: make(chan struct{}, 1),
+			upload: make(chan struct{}, 1)}
 		h.known[name] = k
 	}
 	k.lock.Lock()

@@ -86,7 +86,7 @@ func (h *Hosts) veiled(ctx context.Context, name string, scopes []Scope, entries
 		if f.SHA256 == "" { // it is too large for one
 			f.Version = sent.version(f.Path, fmt.Sprintf("%d bytes", f.Size))
 		}
-		f.Content, f.Size, f.SHA256 = nil, 0, ""
+		f.Content, f.Bytes, f.Size, f.SHA256 = nil, nil, 0, ""
 	}
 	return files, nil
 }
@@ -98,14 +98,19 @@ func errNoVersion(name, path string) error {
 		"content_version to NULL to keep what is there", name, clean(path))}
 }
 
+// errSecret is the error of a secret content that is not in secret_content.
+func errSecret(name, path string) error {
+	return &modules.Error{Class: modules.Invalid, Code: "Secret", Message: fmt.Sprintf("host %s: the content of %s is "+
+		"secret, as a row of host_scope says: leave content, bytes, source and sha256 at NULL, and set secret_content",
+		name, clean(path))}
+}
+
 // secretChange prepares the change of a file whose content is secret: the content that is wanted by its version, and
 // the digest of what was seen last, which no row has.
 func (h *Hosts) secretChange(ctx context.Context, name string, c *FileChange, request *runner.Request) error {
 	request.Secret = true
-	if c.Want != nil && c.Want.Content != nil {
-		return &modules.Error{Class: modules.Invalid, Code: "Secret", Message: fmt.Sprintf("host %s: the content of "+
-			"%s is secret, as a row of host_scope says: leave content at NULL, and set secret_content", name,
-			clean(c.path()))}
+	if c.Source != nil || c.Want != nil && (c.Want.Content != nil || c.Want.Bytes != nil) {
+		return errSecret(name, c.path())
 	}
 	if c.Have != nil && c.Have.Kind == runner.File {
 		now, _, err := h.GetFiles(ctx, name, []string{c.Have.Path})

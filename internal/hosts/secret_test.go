@@ -48,11 +48,11 @@ func TestVersions(t *testing.T) {
 // is not made of what has changed since, nor by a content that nobody keeps.
 func TestSecretAnswers(t *testing.T) {
 	t.Parallel()
-	content := "hidden"
+	content, digest := "hidden", strings.Repeat("ab", 32)
 	settings := Settings{Scopes: []Scope{{Kind: KindFile, Pattern: "/etc/*"}, {Kind: KindFile, Pattern: "/etc/s*", Secret: true}}}
 	secrets := &kept{sent: SentContents{Key: []byte("k")}, versions: map[string]string{"first": "one"}}
 	s := &recorder{stub: stub{said: "me", answers: files(
-		runner.Entry{Path: "/etc/secret", Kind: runner.File, Content: &content, SHA256: "ab", Size: 6})}}
+		runner.Entry{Path: "/etc/secret", Kind: runner.File, Content: &content, SHA256: digest, Size: 6})}}
 	h := answering(&s.stub, settings)
 	h.options.Secrets = secrets
 	h.host("web").session = s
@@ -91,7 +91,7 @@ func TestSecretAnswers(t *testing.T) {
 		if c.code != "" {
 			continue
 		}
-		if !s.asked.Secret || c.change.Have != nil && s.asked.Have.SHA256 != "ab" {
+		if !s.asked.Secret || c.change.Have != nil && s.asked.Have.SHA256 != digest {
 			t.Errorf("%+v: it is asked for %+v", c.change, s.asked)
 		}
 		if want := s.asked.Want; want != nil && (*want.Content != "one" || c.change.Have == nil && want.Mode != "0600") {

@@ -2,16 +2,11 @@ package modules
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-// TypeBytes is a type that parameters and results of functions can have, and
-// columns cannot. Its values are hexadecimal, as PostgreSQL prints them: \x00ff.
-const TypeBytes Type = "bytea"
 
 // FailsInDemo begins what Demo of a function says if its sample fails in the demo.
 const FailsInDemo = "In `make demo` this fails: "
@@ -158,7 +153,7 @@ func (f *Function) DDL(t *Table) []string {
 	return []string{
 		fmt.Sprintf(`CREATE OR REPLACE FUNCTION public.%[1]s(%[2]s)
 RETURNS TABLE (%[3]s)
-LANGUAGE sql VOLATILE `+pinned+`
+LANGUAGE sql VOLATILE `+pinned+` SET bytea_output = 'hex'
 AS %[4]s`, quote(f.Name), strings.Join(parameters, ", "), columns, dollar(fmt.Sprintf(`
     SELECT iasql_internal.allow_call(%[1]s, %[2]s);
     SELECT r.* FROM jsonb_to_recordset(iasql_internal.call(%[1]s, %[2]s)) AS r (%[3]s)
@@ -287,13 +282,4 @@ func (f *Function) Rows(rows []Row) ([]map[string]any, error) {
 		out[i] = object
 	}
 	return out, nil
-}
-
-// Bytes returns the value of type bytea that holds b.
-func Bytes(b []byte) Value { return Text(`\x` + hex.EncodeToString(b)) }
-
-// Bytes returns the bytes of a value of type bytea; nil for NULL.
-func (v Value) Bytes() []byte {
-	b, _ := hex.DecodeString(strings.TrimPrefix(v.text, `\x`))
-	return b
 }

@@ -8,14 +8,14 @@ import (
 )
 
 var types = []Type{TypeText, TypeBool, TypeInteger, TypeBigint, TypeDouble, TypeTime, TypeJSON, TypeTexts,
-	TypeCIDR, TypeInet}
+	TypeCIDR, TypeInet, TypeBytes}
 
 // A canonical text is its own canonical text, and can be stored.
 func FuzzCanonical(f *testing.F) {
 	for i, text := range []string{"a\x00b", "t", "-0042", "9223372036854775807", "1e400",
 		"2026-01-02 03:04:05.123456+00", `{"a": [1.50, 1e2, -0.0], "b\u0000": "\ud800"}`,
 		`["b", "a"]`, "10.1.2.3/8", "fe80::1%eth0", "infinity", "9999-12-31T23:59:59-23:59", "0x1p-2",
-		"::ffff:10.0.0.1/120", "1.2.3.4/32"} {
+		"::ffff:10.0.0.1/120", "1.2.3.4/32", `\x00FF`, `\x0`} {
 		f.Add(uint8(i), text)
 		f.Add(uint8(i+5), text)
 	}

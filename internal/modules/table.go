@@ -163,6 +163,10 @@ type Column struct {
 	// to the other, with no way back: a newer minor version, grown storage. Such a
 	// value is pulled, under ENFORCE too, unless a user's change is pending.
 	Passed func(from, to string) bool `json:"-"`
+	// Observed tells of a record whether the column only says what the cloud has, because the record does not have
+	// what it takes to bring another value back: the checksum of a content that is nowhere. Such a value is pulled,
+	// under ENFORCE too, unless a user's change is pending.
+	Observed func(record Row) bool `json:"-"`
 
 	// ComputedWithin tells whether two values, neither of them NULL, differ in nothing but
 	// parts that the cloud assigns: such a difference is always pulled.

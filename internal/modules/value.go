@@ -2,6 +2,7 @@ package modules
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,6 +60,9 @@ func NonEmpty[S ~string](s S) Value {
 
 // Bool returns the value of a boolean column.
 func Bool(b bool) Value { return Text(strconv.FormatBool(b)) }
+
+// Bytes returns the value of a bytea column.
+func Bytes(b []byte) Value { return Value{`\x` + hex.EncodeToString(b), kindPlain} }
 
 // Int returns the value of an integer column.
 func Int[I ~int | ~int32 | ~int64](i I) Value { return Text(strconv.FormatInt(int64(i), 10)) }
@@ -167,6 +171,15 @@ func (v Value) Ptr() *string {
 		return nil
 	}
 	return &v.text
+}
+
+// Bytes returns a bytea column's value; nil for NULL.
+func (v Value) Bytes() []byte {
+	if !v.isPlain() {
+		return nil
+	}
+	b, _ := hex.DecodeString(strings.TrimPrefix(v.text, `\x`))
+	return b
 }
 
 // Bool returns a boolean column's value; NULL is false.
@@ -301,6 +314,8 @@ const (
 	TypeIDs     Type = "bigint[]"
 	TypeCIDR    Type = "cidr"
 	TypeInet    Type = "inet"
+	// TypeBytes has values in hexadecimal, as PostgreSQL prints them with bytea_output = hex: \x00ff.
+	TypeBytes Type = "bytea"
 )
 
 // Canonical returns the canonical text of a value of this type, given either
@@ -361,6 +376,12 @@ func (t Type) Canonical(text string) (string, error) {
 			prefix = prefix.Masked()
 		}
 		return prefix.String(), nil
+	case TypeBytes:
+		raw, err := hex.DecodeString(strings.TrimPrefix(text, `\x`))
+		if err != nil || !strings.HasPrefix(text, `\x`) {
+			return "", fmt.Errorf("%.40q is not bytea: two hexadecimal digits for each byte, after \\x", text)
+		}
+		return Bytes(raw).String(), nil
 	default:
 		return text, nil
 	}

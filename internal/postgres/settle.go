@@ -30,6 +30,7 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 		states   = map[decide.RecordRef]store.Settlement{}
 		order    []decide.RecordRef // of states
 		resolved refs
+		how      []string // they were
 		fought   []conflictRow
 		deposed  deposedRows
 	)
@@ -49,8 +50,9 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 			}
 			states[sub.Ref()] = s
 		}
-		if s.Settle && sub.State != nil && sub.State.Name == decide.StateConflict {
+		if closes := sub.Closes(); s.Settle && closes != "" {
 			resolved.add(sub.Ref())
+			how = append(how, closes)
 		}
 	}
 	queueConflicts(batch, fought)
@@ -60,10 +62,10 @@ func (d *Database) queueSettlements(batch *pgx.Batch, settlements []store.Settle
 	}
 	if len(resolved.ids) > 0 {
 		batch.Queue(`
-			UPDATE public.iasql_conflicts c SET resolved = 'pulled', resolved_at = clock_timestamp(), resolved_by = current_user
-			FROM unnest($1::text[], $2::bigint[]) v (table_name, record_id)
+			UPDATE public.iasql_conflicts c SET resolved = v.how, resolved_at = clock_timestamp(), resolved_by = current_user
+			FROM unnest($1::text[], $2::bigint[], $3::text[]) v (table_name, record_id, how)
 			WHERE c.table_name = v.table_name AND c.record_id = v.record_id AND c.resolved IS NULL`, resolved.tables,
-			resolved.ids)
+			resolved.ids, how)
 	}
 	if len(audit) > 0 {
 		batch.Queue(settleQuery, audit)

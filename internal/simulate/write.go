@@ -438,10 +438,10 @@ func (db *database) settle(settlements []store.Settlement) {
 			db.wrote(fmt.Sprintf("state of %s %d: %s %s", sub.Table.Name, sub.RecordID, st.Name, st.Message))
 			db.w.check.remembered(sub, st)
 		}
-		if s.Settle && sub.State != nil && sub.State.Name == decide.StateConflict {
+		if closes := sub.Closes(); s.Settle && closes != "" {
 			for _, c := range db.conflicts {
 				if c.record == sub.Ref() && c.resolved == "" {
-					c.resolved = "pulled"
+					c.resolved = closes
 					db.wrote("conflict resolved")
 				}
 			}

@@ -89,7 +89,7 @@ func TestObjects(t *testing.T) {
 	if got := w.PSQL(`SELECT convert_from(content, 'UTF8'), content_type, size FROM s3_get_object('functions-objects', 'a/ü.txt')`); got != "Grüße|text/plain; charset=utf-8|7" {
 		t.Errorf("read: %s", got)
 	}
-	w.PSQL(`SELECT status FROM s3_upload_bytes('functions-objects', 'bytes', '\x00ff5c')`,
+	w.PSQL(`SET bytea_output = 'escape'`, `SELECT status FROM s3_upload_bytes('functions-objects', 'bytes', '\x00ff5c')`,
 		`SELECT status FROM s3_upload_bytes('functions-objects', 'empty', '')`)
 	if got := w.PSQL(`SELECT content, octet_length(e.content_type) > 0 FROM s3_get_object('functions-objects', 'bytes') e`); got != `\x00ff5c|t` {
 		t.Errorf("read: %s", got)

@@ -5,6 +5,8 @@ package hosts
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,6 +81,7 @@ type world struct {
 	agent      string // the socket of the engine's SSH agent
 	sshConfig  string // the engine's configuration of OpenSSH
 	watched    bool   // the engine watches hosts
+	sources    hosts.Sources
 	// runner is what the engine puts on hosts; nil: the real one.
 	runner func(arch string) ([]byte, error)
 }
@@ -121,7 +124,7 @@ func (w *world) engine(others ...string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		e, err := engine.Start(ctx, engine.Options{DatabaseURL: login, Version: "test", Log: log,
 			Registry: func(pool *pgxpool.Pool) (*modules.Registry, error) {
-				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, SSHConfig: w.sshConfig, Roots: append(others, w.root, "/"),
+				machines = hosts.New(hosts.Options{Load: host.Load(pool), Recovery: hostcontainers.LoadRecovery(pool), Secrets: hostfiles.SecretContents(pool), AgentSocket: w.agent, SSHConfig: w.sshConfig, Roots: append(others, w.root, "/"), Sources: w.sources,
 					Runner: runs})
 				return registry(machines)
 			},
@@ -201,7 +204,7 @@ func (w *world) has(path, want string) {
 		w.Fatal(err)
 	}
 	if string(got) != want {
-		w.Errorf("%s is %q, not %q", path, got, want)
+		w.Errorf("%s is %.200q, not %.200q", path, got, want)
 	}
 }
 
@@ -494,16 +497,31 @@ func TestRunnerIsSmall(t *testing.T) {
 	}
 	lines := bufio.NewReader(out)
 	_, _ = lines.ReadString('\n') // who the host is
-	for range 10 {
-		fmt.Fprintln(in, `{"id": 1, "verb": "list", "patterns": ["/*"]}`)
+	ask := func(request string) {
+		t.Helper()
+		fmt.Fprintln(in, request)
 		for more := true; more; {
 			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
+			if err != nil || strings.Contains(line, `"error":`) {
+				t.Fatalf("%.500s: %v", line, err)
 			}
 			more = strings.Contains(line, `"more":true`)
 		}
 	}
+	for range 10 {
+		ask(`{"id": 1, "verb": "list", "patterns": ["/*"]}`)
+	}
+	// The largest content that it takes and reads.
+	chunk := make([]byte, 128<<10)
+	sum := sha256.New()
+	for offset := 0; offset < runner.MaxUpload; offset += len(chunk) {
+		sum.Write(chunk)
+		ask(fmt.Sprintf(`{"id": 1, "verb": "upload", "upload": "A", "want": {"path": "/large"}, "offset": %d, "chunk": "%s"}`,
+			offset, base64.StdEncoding.EncodeToString(chunk)))
+	}
+	ask(fmt.Sprintf(`{"id": 1, "verb": "apply", "upload": "A", "want": {"path": "/large", "kind": "file", "size": %d, "sha256": "%x"}}`,
+		runner.MaxUpload, sum.Sum(nil)))
+	ask(`{"id": 1, "verb": "check", "paths": ["/large"]}`)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", command.Process.Pid))
 	if err != nil {
 		t.Fatal(err)

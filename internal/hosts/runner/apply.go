@@ -41,6 +41,10 @@ func (t *tree) place(r *Request, accept func(file string) error) error {
 	defer unix.Close(dir)
 	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate, secret: r.Secret,
 		accept: accept}
+	if r.Upload != "" && r.Want != nil && r.Want.Kind == File && validID(r.Upload) {
+		a.upload = r.Upload
+		defer func() { _ = a.unlink(a.temporary()) }()
+	}
 	switch {
 	case r.Have == nil:
 		return a.create(r.Want)
@@ -55,7 +59,8 @@ type applier struct {
 	dir        int
 	last, path string
 	validate   string
-	secret     bool // the content is
+	secret     bool   // the content is
+	upload     string // which has the new content; "": the entry has it
 	accept     func(file string) error
 }
 
@@ -67,7 +72,7 @@ func (a *applier) create(want *Entry) error {
 	}
 	switch want.Kind {
 	case File:
-		if want.Content == nil {
+		if _, given := want.contents(); !given && a.upload == "" {
 			want.Content = new(string)
 		}
 		return a.write(want, nil, 0o644, func(temporary string) error {
@@ -133,7 +138,7 @@ func (a *applier) change(want, have *Entry) error {
 		return a.ended(again(func() error {
 			return unix.Fchownat(a.dir, a.last, uid, gid, unix.AT_SYMLINK_NOFOLLOW)
 		}))
-	case want.Kind == File && want.Content != nil && sumOf(*want.Content) != now.SHA256:
+	case want.Kind == File && (otherContent(want, now) || a.upload != "" && want.SHA256 != now.SHA256):
 		if st.Nlink > 1 {
 			return &Failure{Refused, fmt.Sprintf("file %q has %d names (hard links), and replacing it would part them",
 				a.path, st.Nlink)}
@@ -154,6 +159,12 @@ func (a *applier) change(want, have *Entry) error {
 		return errors.Join(conflict(a.path), err)
 	}
 	return a.set(fd, mode, uid, gid)
+}
+
+// otherContent reports whether an entry says another content of a file than that has now.
+func otherContent(said, now *Entry) bool {
+	text, given := said.contents()
+	return given && sumOf(text) != now.SHA256
 }
 
 func (a *applier) remove(have *Entry) error {
@@ -203,8 +214,7 @@ func difference(now, said *Entry) string {
 	switch {
 	case said.Kind != "" && now.Kind != said.Kind:
 		return "kind"
-	case said.SHA256 != "" && now.SHA256 != said.SHA256,
-		said.Content != nil && (now.SHA256 != sumOf(*said.Content)):
+	case said.SHA256 != "" && now.SHA256 != said.SHA256, otherContent(said, now):
 		return "content"
 	case said.Target != "" && now.Target != said.Target:
 		return "target"
@@ -224,7 +234,7 @@ func sameMode(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-func sumOf(content string) string {
+func sumOf[T string | []byte](content T) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:])
 }
@@ -256,8 +266,17 @@ func (a *applier) attributes(want *Entry, has *unix.Stat_t, mode uint32) (_ uint
 	return mode, uid, gid, nil
 }
 
-// set gives an open file its owner, group and mode. The owner comes first: changing it clears bits of the mode.
+// set gives an open file its owner, group and mode, durably. The owner comes first: changing it clears bits of the
+// mode.
 func (a *applier) set(fd int, mode uint32, uid, gid int) error {
+	if err := a.own(fd, uid, gid); err != nil {
+		return err
+	}
+	return a.permit(fd, mode)
+}
+
+// own gives an open file its owner and group.
+func (a *applier) own(fd, uid, gid int) error {
 	var st unix.Stat_t
 	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return a.failed("look at", err)
@@ -267,6 +286,11 @@ func (a *applier) set(fd int, mode uint32, uid, gid int) error {
 			return a.failed("change the owner of", err)
 		}
 	}
+	return nil
+}
+
+// permit gives an open file its mode, and makes it durable.
+func (a *applier) permit(fd int, mode uint32) error {
 	if err := again(func() error { return unix.Fchmod(fd, mode) }); err != nil {
 		return a.failed("change the mode of", err)
 	}
@@ -286,21 +310,17 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 	if err != nil {
 		return err
 	}
-	if len(*want.Content) > maxHashed {
-		return &Failure{TooLarge, fmt.Sprintf("the content of %q is larger than %d MiB", a.path, maxHashed>>20)}
-	}
-	a.tidy()
-	temporary := ours + rand.Text()
-	fd, err := openat(a.dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	temporary, fd, err := a.fill(want)
 	if err != nil {
-		return a.failed("write", err)
+		return err
 	}
-	_, err = descriptor(fd).Write([]byte(*want.Content))
+	// A change of the owner takes capabilities away, and an access control list has a mode of its own.
+	err = a.own(fd, uid, gid)
 	if err == nil && has != nil {
 		err = a.keep(fd)
 	}
 	if err == nil {
-		err = a.set(fd, mode, uid, gid)
+		err = a.permit(fd, mode)
 	}
 	if closed := unix.Close(fd); err == nil {
 		err = closed
@@ -320,6 +340,29 @@ func (a *applier) write(want *Entry, has *unix.Stat_t, mode uint32, take func(te
 		return a.failed("write", err)
 	}
 	return a.sync()
+}
+
+// fill returns a file beside, open, that has the content.
+func (a *applier) fill(want *Entry) (temporary string, fd int, err error) {
+	if a.upload != "" {
+		fd, err = a.uploaded(want)
+		return a.temporary(), fd, err
+	}
+	text, _ := want.contents()
+	if len(text) > maxHashed {
+		return "", -1, &Failure{TooLarge, fmt.Sprintf("the content of %q is larger than %d MiB", a.path, maxHashed>>20)}
+	}
+	a.tidy()
+	temporary = ours + rand.Text()
+	fd, err = openat(a.dir, temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return "", -1, a.failed("write", err)
+	}
+	if _, err = descriptor(fd).Write(text); err != nil {
+		_ = unix.Close(fd)
+		return "", -1, errors.Join(a.failed("write", err), a.unlink(temporary))
+	}
+	return temporary, fd, nil
 }
 
 // link makes a symbolic link beside, and has it take the name.

@@ -20,13 +20,14 @@ import (
 )
 
 // Version is of the protocol: an engine talks to a runner of its own version alone.
-const Version = 4
+const Version = 5
 
 // The verbs of requests.
 const (
 	List   = "list"   // what there is that the patterns name
 	Check  = "check"  // what there is of the paths and names; of one that is missing there is nothing
 	Apply  = "apply"  // make, change or delete one file or thing
+	Upload = "upload" // take a chunk of a content that is too large for one request
 	Assert = "assert" // whether it is as it is wanted
 	Hello  = "hello"  // who the host is
 	Reboot = "reboot" // begin a reboot, once in an hour at most
@@ -74,6 +75,11 @@ type Request struct {
 	// was seen last, nil if there was none: what is there has to be that still.
 	Want *Entry `json:"want,omitempty"`
 	Have *Entry `json:"have,omitempty"`
+	// Upload is the name of an upload, of letters and digits: the one that Chunk belongs to, which begins at Offset; or
+	// the one whose content Want is to have, of Want's size and SHA-256.
+	Upload string `json:"upload,omitempty"`
+	Offset int64  `json:"offset,omitempty"`
+	Chunk  []byte `json:"chunk,omitempty"`
 	// Validate is a command that has to accept the new content before it replaces the old: %s stands for its file.
 	Validate string `json:"validate,omitempty"`
 	// Parts are what is listed or checked of other kinds than files, several in one request.
@@ -159,14 +165,27 @@ type Entry struct {
 	// Content is that of a file whose text is no longer than MaxContent, without NUL and of UTF-8; nil of any other,
 	// and of one that is secret.
 	Content *string `json:"content,omitempty"`
-	SHA256  string  `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
-	Size    int64   `json:"size,omitempty"`
-	Target  string  `json:"target,omitempty"` // of a link
-	Mode    string  `json:"mode,omitempty"`   // four octal digits; "" of a link
-	Owner   string  `json:"owner,omitempty"`  // a name of the host's /etc/passwd, else a number
-	Group   string  `json:"group,omitempty"`
+	// Bytes is the content of a file that is no such text, and no longer than MaxContent; nil of one that is secret.
+	Bytes  []byte `json:"bytes,omitempty"`
+	SHA256 string `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
+	Size   int64  `json:"size,omitempty"`
+	Target string `json:"target,omitempty"` // of a link
+	Mode   string `json:"mode,omitempty"`   // four octal digits; "" of a link
+	Owner  string `json:"owner,omitempty"`  // a name of the host's /etc/passwd, else a number
+	Group  string `json:"group,omitempty"`
+	// Xattrs are its extended attributes, as far as they are told: see [toldXattr]. A value that is beyond the bounds
+	// is nil.
+	Xattrs map[string]*string `json:"xattrs,omitempty"`
 	// Error says why it could not be read; nothing else is known of it then.
 	Error *Failure `json:"error,omitempty"`
+}
+
+// contents returns the content that the entry has; false if it has none.
+func (e *Entry) contents() ([]byte, bool) {
+	if e.Content != nil {
+		return []byte(*e.Content), true
+	}
+	return e.Bytes, e.Bytes != nil
 }
 
 // Code says what kind of failure it is.

@@ -183,7 +183,7 @@ func TestHostile(t *testing.T) {
 	if e := found["/s/bad\uFFFD"]; e.Error == nil {
 		t.Errorf("a name that is not UTF-8: %+v", e)
 	}
-	if e := found["/s/binary"]; e.Content != nil || e.SHA256 != sumOf("a\x00b") {
+	if e := found["/s/binary"]; e.Content != nil || string(e.Bytes) != "a\x00b" || e.SHA256 != sumOf("a\x00b") {
 		t.Errorf("binary: %+v", e)
 	}
 	if e := found["/s/huge"]; e.Content != nil || e.SHA256 != "" || e.Size != maxHashed+1 {

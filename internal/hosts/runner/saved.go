@@ -160,12 +160,16 @@ func (s *saved) dress(a *applier, name string) error {
 		return a.failed("open", err)
 	}
 	defer unix.Close(fd)
+	// A change of the owner takes capabilities away.
+	if err := a.own(fd, s.UID, s.GID); err != nil {
+		return err
+	}
 	for attribute, value := range s.Attributes {
 		if err := unix.Fsetxattr(fd, attribute, value, 0); err != nil {
 			return a.failed("change", err)
 		}
 	}
-	return a.set(fd, s.Mode, s.UID, s.GID)
+	return a.permit(fd, s.Mode)
 }
 
 // placed gives a file that was written beside its name.

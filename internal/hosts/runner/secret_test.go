@@ -14,14 +14,18 @@ func TestSecrets(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	write(t, root, "etc/secret", "hidden")
+	write(t, root, "etc/secret-bytes", "\x00hidden")
 	write(t, root, "etc/open", "shown")
 	ask := serve(t, root)
 	for _, r := range []Request{{Verb: List, Patterns: []string{"/etc/*"}},
-		{Verb: Check, Paths: []string{"/etc/secret", "/etc/open"}}} {
+		{Verb: Check, Paths: []string{"/etc/secret", "/etc/secret-bytes", "/etc/open"}}} {
 		r.Secrets = []string{"/etc/s*"}
 		all := files(ask(r))
 		if e := all["/etc/secret"]; e.Content != nil || e.SHA256 != sumOf("hidden") {
 			t.Errorf("%s: the secret file is %+v", r.Verb, e)
+		}
+		if e := all["/etc/secret-bytes"]; e.Bytes != nil || e.SHA256 != sumOf("\x00hidden") {
+			t.Errorf("%s: the secret bytes are %+v", r.Verb, e)
 		}
 		if e := all["/etc/open"]; e.Content == nil || *e.Content != "shown" {
 			t.Errorf("%s: the other file is %+v", r.Verb, e)

@@ -110,8 +110,9 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 		last.Files = append(last.Files, e)
 		size := 0
 		for i := range last.Files {
-			if c := last.Files[i].Content; c != nil {
-				size += len(*c)
+			f := &last.Files[i]
+			if size += len(f.Bytes); f.Content != nil {
+				size += len(*f.Content)
 			}
 		}
 		if len(last.Files) < chunk && size < 1<<20 {
@@ -144,6 +145,8 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 			return err
 		}
 		return t.parts(r.Parts, part)
+	case Upload:
+		return t.upload(r)
 	case Confirm:
 		s, err := openTrials()
 		if err != nil {

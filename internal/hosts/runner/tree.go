@@ -234,9 +234,16 @@ func (r *reader) readOnce(dir int, last, name string) (*Entry, unix.Stat_t, erro
 	if e.Kind != Link {
 		e.Mode = fmt.Sprintf("%04o", uint32(st.Mode)&0o7777)
 	}
-	switch e.Kind {
-	case "":
+	if e.Kind == "" {
 		return nil, st, nil
+	}
+	e.Xattrs = xattrs(dir, last)
+	for name, value := range e.Xattrs {
+		if r.sent += len(name); value != nil {
+			r.sent += len(*value)
+		}
+	}
+	switch e.Kind {
 	case Link:
 		buffer := make([]byte, 8<<10)
 		n := 0
@@ -266,54 +273,77 @@ func (r *reader) content(dir int, last string, e *Entry, seen unix.Stat_t) (*Ent
 	if seen.Size > maxHashed {
 		return e, seen, nil
 	}
-	text, st, err := readFile(dir, last, maxHashed)
+	sum, begin := sha256.New(), &bounded{most: MaxContent}
+	st, err := copyFile(dir, last, maxHashed, func(size int64) io.Writer {
+		begin.text.Grow(int(min(size, MaxContent)))
+		return io.MultiWriter(sum, begin)
+	})
 	switch {
 	case err != nil:
 		return nil, st, changed(e.Path, err)
-	case st.Ino != seen.Ino || st.Size != int64(len(text)):
+	case st.Ino != seen.Ino:
 		return nil, st, changed(e.Path, nil)
 	}
 	e.Size = st.Size
-	sum := sha256.Sum256(text)
-	e.SHA256 = hex.EncodeToString(sum[:])
-	if len(text) <= MaxContent && utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 && !r.isSecret(e.Path) {
+	e.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if st.Size > MaxContent || r.isSecret(e.Path) {
+		return e, st, nil
+	}
+	r.sent += begin.text.Len()
+	if text := begin.text.Bytes(); utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 {
 		content := string(text)
 		e.Content = &content
-		r.sent += len(text)
+	} else {
+		e.Bytes = text
 	}
 	return e, st, nil
 }
 
 // readFile reads a regular file of at most so many bytes. It fails if the file changes meanwhile.
 func readFile(dir int, last string, most int64) ([]byte, unix.Stat_t, error) {
+	var text *bytes.Buffer
+	st, err := copyFile(dir, last, most, func(size int64) io.Writer {
+		text = bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+		return text
+	})
+	if err != nil {
+		return nil, st, err
+	}
+	return text.Bytes(), st, nil
+}
+
+// copyFile copies a regular file of at most so many bytes to what to returns for its size. It fails if the file changes
+// meanwhile.
+func copyFile(dir int, last string, most int64, to func(size int64) io.Writer) (unix.Stat_t, error) {
 	var before, after unix.Stat_t
 	// A pipe that has taken its place is not waited for.
 	fd, err := openat(dir, last, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, before, err
+		return before, err
 	}
 	defer unix.Close(fd)
 	if err := again(func() error { return unix.Fstat(fd, &before) }); err != nil {
-		return nil, before, err
+		return before, err
 	}
 	if kindOf(&before) != File {
-		return nil, before, unix.EINVAL
+		return before, unix.EINVAL
 	}
 	if before.Size > most {
-		return nil, before, &Failure{TooLarge, fmt.Sprintf("%q is larger than %d bytes", last, most)}
+		return before, &Failure{TooLarge, fmt.Sprintf("%q is larger than %d bytes", last, most)}
 	}
-	text := bytes.NewBuffer(make([]byte, 0, before.Size+bytes.MinRead))
-	if _, err := io.Copy(text, io.LimitReader(descriptor(fd), most+1)); err != nil {
-		return nil, before, err
+	buffer := make([]byte, min(before.Size+1, 32<<10))
+	n, err := io.CopyBuffer(to(before.Size), io.LimitReader(descriptor(fd), most+1), buffer)
+	if err != nil {
+		return before, err
 	}
 	if err := again(func() error { return unix.Fstat(fd, &after) }); err != nil {
-		return nil, before, err
+		return before, err
 	}
 	if before.Size != after.Size || before.Mtim != after.Mtim || before.Ctim != after.Ctim ||
-		after.Size != int64(text.Len()) {
-		return nil, before, &Failure{Changing, fmt.Sprintf("%q changes while it is read", last)}
+		after.Size != n {
+		return before, &Failure{Changing, fmt.Sprintf("%q changes while it is read", last)}
 	}
-	return text.Bytes(), after, nil
+	return after, nil
 }
 
 // descriptor reads from an open file and writes to it.

@@ -46,7 +46,7 @@ var odd = map[string][]string{
 	"bigint[]": {"NULL", "'{NULL}'", "'{{1,2},{3,4}}'", "'{}'", "'{1}'"},
 	"cidr":     {"NULL", "'::/0'", "'1.2.3.4/32'", "'10.0.0.0/8'", "'0.0.0.0/0'"},
 	"inet":     {"NULL", "'::1'", "'1.2.3.4'"}, "timestamptz": {"NULL", "'infinity'", "'-infinity'", "'1999-01-01'"},
-	"date": {"NULL"}, "bytea": {"NULL"},
+	"date": {"NULL"}, "bytea": {"NULL", "'\\x00'", "decode(repeat('00', 300000), 'hex')"},
 }
 
 // What is pulled always fits, whatever it is (R34): of every rule for the values of every table, the engine

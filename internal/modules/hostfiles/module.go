@@ -17,12 +17,13 @@ import (
 func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_files",
-		Version:      4,
+		Version:      5,
 		Doc:          "Files, directories and symbolic links of hosts, and marked parts of files.",
 		Dependencies: []string{"host"},
 		Resources:    []modules.Resource{&files{h}, blocks(h)},
-		Migrations:   map[int]string{1: functions, 2: functions, 3: functions, 4: functions},
-		Drop:         drop,
+		Migrations: map[int]string{1: functions, 2: functions, 3: functions, 4: functions,
+			5: functions},
+		Drop: drop,
 	}
 }
 
@@ -37,10 +38,12 @@ var (
 
 // The columns of host_file.
 const (
-	columnPath, columnKind, columnContent, columnTarget = "path", "kind", "content", "target"
-	columnMode, columnOwner, columnGroup                = "mode", "owner", "grp"
-	columnSize, columnSHA256                            = "size", "sha256"
-	columnSecret, columnVersion                         = "secret_content", "content_version"
+	columnPath, columnKind, columnTarget   = "path", "kind", "target"
+	columnContent, columnBytes             = "content", "bytes"
+	columnMode, columnOwner, columnGroup   = "mode", "owner", "grp"
+	columnSize, columnSHA256, columnSource = "size", "sha256", "source"
+	columnXattrs                           = "xattrs"
+	columnSecret, columnVersion            = "secret_content", "content_version"
 )
 
 var table = &modules.Table{
@@ -62,8 +65,12 @@ var table = &modules.Table{
 			Doc:  "What it is: file, directory or link, which is symbolic."},
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
 			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
-			Doc: "The text of a file; NULL of one that is longer than 256 KiB or is no text of UTF-8, whose " +
-				"sha256 tells whether it has changed, and of one whose content is secret. NULL leaves it as it is."},
+			Doc: "The text of a file; NULL of one that is no text of UTF-8 (bytes), is longer than 256 KiB, or is " +
+				"secret. NULL leaves the content as it is."},
+		{Name: columnBytes, Type: modules.TypeBytes, OptionalComputed: true, Since: 5,
+			Check: "octet_length(bytes) <= " + strconv.Itoa(runner.MaxContent),
+			Doc: "The content of a file that is no text: it has a NUL byte or is not UTF-8. NULL of one that is " +
+				"text (content), is longer than 256 KiB, or is secret. NULL leaves the content as it is."},
 		{Name: columnSecret, Type: modules.TypeText, WriteOnly: true, Since: 4,
 			Doc: "The text of a file whose content is secret, as a row of host_scope says; up to 256 KiB. It is kept " +
 				"where the engine alone reads it, and content_version stands for it. Always NULL to who reads it; " +
@@ -85,14 +92,27 @@ var table = &modules.Table{
 				"makes it."},
 		{Name: columnSize, Type: modules.TypeBigint, Computed: true,
 			Doc: "How many bytes a file has; NULL if its content is secret."},
-		{Name: columnSHA256, Type: modules.TypeText, Computed: true,
-			Doc: "The SHA-256 of a file's content in hexadecimal digits; NULL of one that is larger than 64 MiB or " +
-				"secret."},
+		{Name: columnSource, Type: modules.TypeText, Local: true, Since: 5,
+			Check: `source ~ '^[^/]+(/[^/]+)+$' AND source !~ '(^|/)\.\.?(/|$)' AND octet_length(source) <= 4096`,
+			Doc: "Where the engine gets the content with that sha256, if the row does not have it: NAME/PATH of a " +
+				"file of up to 64 MiB, where the engine was started with --file-source NAME=DIRECTORY."},
+		{Name: columnSHA256, Type: modules.TypeText, OptionalComputed: true, Check: "sha256 ~ '^[0-9a-f]{64}$'",
+			Observed: func(r modules.Row) bool {
+				return r[columnContent].IsNull() && r[columnBytes].IsNull() && r[columnSource].IsNull()
+			},
+			Doc: "The SHA-256 of a file's content in hexadecimal digits; with source, of the content that it is to " +
+				"have. NULL of one that is larger than 64 MiB or secret. NULL leaves the content as it is."},
+		{Name: columnXattrs, Type: modules.TypeJSON, Computed: true, Since: 5,
+			Doc: "Its extended attributes of user.*, security.capability, security.selinux and system.posix_acl_*, " +
+				"up to 64, by name: a text as it is, anything else in base64 after 0s, as getfattr writes them. null " +
+				"is a value beyond 4 KiB, or beyond 16 KiB of all. A file that is written anew keeps them. NULL: it " +
+				"has none."},
 	},
 	Checks: []string{
 		"(kind = 'link') = (target IS NOT NULL)",
-		"kind = 'file' OR num_nonnulls(content, content_version) = 0",
+		"kind = 'file' OR num_nonnulls(content, bytes, content_version, source, sha256) = 0",
 		"kind <> 'link' OR mode IS NULL",
+		"num_nonnulls(content, bytes) <= 1",
 	},
 }
 
@@ -164,10 +184,17 @@ func observed(host string, all []hosts.File, scopes []hosts.Scope) (found []modu
 
 func row(e *hosts.File) modules.Row {
 	r := modules.Row{columnPath: modules.Text(e.Path), columnKind: modules.Text(e.Kind),
-		columnContent: modules.TextPtr(e.Content), columnTarget: modules.NonEmpty(e.Target),
-		columnMode: modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
+		columnContent: modules.TextPtr(e.Content), columnBytes: modules.Null, columnXattrs: modules.Null,
+		columnTarget: modules.NonEmpty(e.Target),
+		columnMode:   modules.NonEmpty(e.Mode), columnOwner: modules.NonEmpty(e.Owner),
 		columnGroup: modules.NonEmpty(e.Group), columnSize: modules.Null, columnSHA256: modules.NonEmpty(e.SHA256),
 		columnVersion: modules.NonEmpty(e.Version)}
+	if all := e.Attributes(); len(all) > 0 {
+		r[columnXattrs], _ = modules.JSON(all) // texts and nulls always marshal
+	}
+	if e.Bytes != nil {
+		r[columnBytes] = modules.Bytes(e.Bytes)
+	}
 	if e.Kind == runner.File && !e.Secret {
 		r[columnSize] = modules.Int(e.Size)
 	}
@@ -180,6 +207,9 @@ func entry(r modules.Row, columns []string) *runner.Entry {
 	is := func(name string) bool { return columns == nil || slices.Contains(columns, name) }
 	if is(columnContent) {
 		e.Content = r[columnContent].Ptr()
+	}
+	if is(columnBytes) && e.Content == nil {
+		e.Bytes = r[columnBytes].Bytes()
 	}
 	if is(columnTarget) {
 		e.Target = r[columnTarget].String()
@@ -199,14 +229,19 @@ func entry(r modules.Row, columns []string) *runner.Entry {
 // seen returns what was last read of an object, as the runner compares it with what is there.
 func seen(r modules.Row) *runner.Entry {
 	e := entry(r, nil)
-	e.Content, e.SHA256 = nil, r[columnSHA256].String() // which says more, and is shorter
+	e.Content, e.Bytes, e.SHA256 = nil, nil, r[columnSHA256].String() // which says more, and is shorter
 	return e
 }
 
 // Create implements [modules.Creator]. It overwrites nothing.
 func (f *files) Create(ctx context.Context, m modules.Mutation) (modules.Row, error) {
-	return modules.Row{columnPath: m.Want[columnPath]}, f.apply(ctx, m, "CreateFile", hosts.FileChange{
-		Want: entry(m.Want, nil), Version: m.Want[columnVersion].String()})
+	c := hosts.FileChange{Want: entry(m.Want, nil), Version: m.Want[columnVersion].String()}
+	c.Source = source(c.Want, m.Want)
+	if c.Source == nil && c.Want.Content == nil && c.Want.Bytes == nil && m.Want[columnSize].Int() > 0 {
+		return nil, hosts.Failure(modules.Invalid, "NotKept", m.Scope.Account, "%s had %d bytes, which are not in the "+
+			"row: set content to what it is to have", m.Want[columnPath], m.Want[columnSize].Int())
+	}
+	return modules.Row{columnPath: m.Want[columnPath]}, f.apply(ctx, m, "CreateFile", c)
 }
 
 // Update implements [modules.Updater]. It changes nothing that is not what it was when it was read.
@@ -216,7 +251,18 @@ func (f *files) Update(ctx context.Context, m modules.Mutation) error {
 	if slices.Contains(m.Columns, columnVersion) {
 		c.Version = m.Want[columnVersion].String()
 	}
+	if slices.Contains(m.Columns, columnSHA256) {
+		c.Source = source(c.Want, m.Want)
+	}
 	return f.apply(ctx, m, "ChangeFile", c)
+}
+
+// source returns where the content comes from that a row asks for and want does not have; nil if there is none.
+func source(want *runner.Entry, r modules.Row) *hosts.Source {
+	if want.Content != nil || want.Bytes != nil || r[columnSHA256].IsNull() {
+		return nil
+	}
+	return &hosts.Source{Name: r[columnSource].String(), SHA256: r[columnSHA256].String()}
 }
 
 // Delete implements [modules.Deleter]. A directory has to be empty.
@@ -225,6 +271,11 @@ func (f *files) Delete(ctx context.Context, m modules.Mutation) error {
 }
 
 func (f *files) apply(ctx context.Context, m modules.Mutation, action string, c hosts.FileChange) error {
+	if c.Source != nil && m.Permit != nil {
+		if err := f.hosts.Upload(ctx, m.Scope.Account, &c); err != nil {
+			return err
+		}
+	}
 	return m.Permit.Do(ctx, modules.Call{Service: hosts.Provider, Action: action}, func(call modules.Entry) error {
 		return f.hosts.ApplyFile(ctx, m.Scope.Account, call, &c)
 	})

@@ -77,6 +77,105 @@ CREATE OR REPLACE TRIGGER host_file_content
     BEFORE INSERT OR UPDATE OF account, path, kind, content, secret_content, content_version ON public.host_file
     FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_file_content();
 
+-- A file has one content: in content, in bytes, or where source says, and sha256 is always of that. So whoever writes one of
+-- them gives up the others.
+CREATE OR REPLACE FUNCTION iasql_internal.host_file_one_content() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
+AS $$
+DECLARE
+    moved       boolean := TG_OP = 'UPDATE' AND (NEW.account, NEW.path) IS DISTINCT FROM (OLD.account, OLD.path);
+    -- (OLD is NULL for INSERT.)
+    says_text   boolean := NEW.content IS NOT NULL AND NEW.content IS DISTINCT FROM OLD.content;
+    says_bytes  boolean := NEW.bytes IS NOT NULL AND NEW.bytes IS DISTINCT FROM OLD.bytes;
+    says_sum    boolean := NEW.sha256 IS NOT NULL AND NEW.sha256 IS DISTINCT FROM OLD.sha256;
+    says_source boolean := NEW.source IS NOT NULL AND NEW.source IS DISTINCT FROM OLD.source;
+    sum         text;
+    bad         text;
+    hint        text;
+BEGIN
+    IF iasql_internal.writer_is_engine() THEN
+        RETURN NEW;
+    END IF;
+    IF iasql_internal.host_secret(NEW.account, NEW.path) THEN
+        IF says_bytes OR says_sum OR says_source OR moved AND num_nonnulls(NEW.bytes, NEW.source) > 0 THEN
+            bad := format('its content is secret, as a scope of host %s says', NEW.account);
+            hint := 'Leave bytes, source and sha256 at NULL, and set secret_content, which is a text.';
+        END IF;
+        NEW.bytes := NULL;
+        NEW.source := NULL;
+        NEW.sha256 := NULL;
+    ELSIF NEW.kind <> 'file' AND NOT says_sum THEN
+        NEW.sha256 := NULL;
+    ELSIF says_text OR says_bytes THEN
+        IF NOT says_bytes THEN
+            NEW.bytes := NULL;
+        ELSIF NOT says_text THEN
+            NEW.content := NULL;
+        END IF;
+        IF NOT says_source THEN
+            NEW.source := NULL;
+        END IF;
+        sum := encode(sha256(coalesce(convert_to(NEW.content, 'UTF8'), NEW.bytes)), 'hex');
+        IF says_sum AND NEW.sha256 <> sum OR says_source AND NOT says_sum THEN
+            bad := format('it says one content in %s, whose SHA-256 is %s, and another in %s', CASE WHEN says_text THEN 'content' ELSE 'bytes' END, sum,
+                          CASE WHEN says_source THEN 'source' ELSE 'sha256' END);
+            hint := 'Give content, or bytes, or source and sha256.';
+        ELSIF says_bytes AND iasql_internal.host_file_is_text(NEW.bytes) THEN
+            bad := 'bytes is a text, which would be read into content';
+            hint := 'Set content instead: convert_from(…, ''UTF8'').';
+        END IF;
+        NEW.sha256 := sum;
+    ELSIF says_source AND NEW.sha256 IS NULL THEN
+        bad := 'source says where its content is, and sha256 does not say which it is';
+        hint := 'Set sha256 as well: sha256sum prints it. What the source has is used only if it is that.';
+    ELSIF says_sum THEN
+        IF encode(sha256(convert_to(NEW.content, 'UTF8')), 'hex') <> NEW.sha256 THEN
+            NEW.content := NULL;
+        END IF;
+        IF encode(sha256(NEW.bytes), 'hex') <> NEW.sha256 THEN
+            NEW.bytes := NULL;
+        END IF;
+    ELSIF says_source AND TG_OP = 'UPDATE' THEN
+        RAISE WARNING 'host_file %: source is another, and sha256 is not: the file stays as it is', NEW.path
+            USING HINT = 'Set sha256 to that of the content that it is to have.';
+    END IF;
+    IF bad IS NULL AND moved AND OLD.size > 0 AND OLD.content_version IS NULL AND num_nonnulls(NEW.content, NEW.bytes, NEW.source) = 0 THEN
+        bad := format('its content is not in the table, and it cannot be made anew at %s of host %s without it', NEW.path, NEW.account);
+        hint := 'Move the file on the host, or give its content.';
+    END IF;
+    IF bad IS NOT NULL THEN
+        RAISE EXCEPTION 'host_file %: %', CASE WHEN moved THEN OLD.path ELSE NEW.path END, bad
+            USING ERRCODE = '23514', SCHEMA = 'public', TABLE = TG_TABLE_NAME, HINT = hint;
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_file_one_content() IS
+    'Row trigger: keeps content, bytes, source and sha256 of a file in step, and its content where the file is made anew.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_file_one_content() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER host_file_one_content
+    BEFORE INSERT OR UPDATE OF account, path, kind, content, bytes, source, sha256 ON public.host_file
+    FOR EACH ROW EXECUTE FUNCTION iasql_internal.host_file_one_content();
+
+-- As the runner tells texts: UTF-8, and no NUL.
+CREATE OR REPLACE FUNCTION iasql_internal.host_file_is_text(content bytea) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+AS $$
+BEGIN
+    PERFORM convert_from(content, 'UTF8');
+    RETURN true;
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN false;
+END;
+$$;
+
+COMMENT ON FUNCTION iasql_internal.host_file_is_text(bytea) IS 'Whether a content of a file is a text, which column content has.';
+REVOKE EXECUTE ON FUNCTION iasql_internal.host_file_is_text(bytea) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION iasql_internal.host_file_forget() RETURNS void
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp SET row_security = off SET standard_conforming_strings = on
@@ -123,7 +222,7 @@ DECLARE
     held bigint;
 BEGIN
     SELECT count(*) INTO held FROM public.host_file AS f
-    WHERE f.account = NEW.account AND f.content IS NOT NULL AND f.path ~ iasql_internal.host_pattern(NEW.pattern);
+    WHERE f.account = NEW.account AND num_nonnulls(f.content, f.bytes) > 0 AND f.path ~ iasql_internal.host_pattern(NEW.pattern);
     IF held > 0 THEN
         RAISE WARNING 'the contents of % files of % that % names have been read before, and stay in iasql_audit_log: give these files other secrets', held, NEW.account, NEW.pattern;
     END IF;
