@@ -58,7 +58,7 @@ func entries(name string, ask func(each func(runner.Answer) error) error,
 			case e.Error == nil && e.Kind != runner.File && e.Kind != runner.Directory && e.Kind != runner.Link:
 				return refused(name, "the kind", fmt.Sprintf("%.200q", e.Kind))
 			case e.Content != nil && (len(*e.Content) > runner.MaxContent || e.Bytes != nil),
-				len(e.Bytes) > runner.MaxContent, !isSum(e.SHA256):
+				len(e.Bytes) > runner.MaxBytes, !isSum(e.SHA256):
 				return refused(name, "the content", fmt.Sprintf("of %.200q", e.Path))
 			case xattrsSize(e) > runner.MaxXattrs*maxXattrName+runner.MaxXattrBytes || len(e.Xattrs) > runner.MaxXattrs:
 				return refused(name, "the extended attributes", fmt.Sprintf("of %.200q", e.Path))

@@ -19,7 +19,7 @@ func TestHostileContents(t *testing.T) {
 	}
 	long := strings.Repeat("x", 1<<20)
 	for what, e := range map[string]runner.Entry{
-		"a large content":   {Bytes: make([]byte, runner.MaxContent+1)},
+		"a large content":   {Bytes: make([]byte, runner.MaxBytes+1)},
 		"no sum":            {SHA256: "0123"},
 		"two contents":      {Content: &text, Bytes: []byte{0}},
 		"many attributes":   {Xattrs: many},

@@ -183,16 +183,16 @@ func TestContentsRefused(t *testing.T) {
 		`UPDATE host_file SET content = 'a', bytes = '\x00' WHERE path = '/etc/large'`:                                "num_nonnulls(content, bytes) <= 1",
 		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', 'text')`:                              "Set content instead",
 		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', '')`:                                  "Set content instead",
-		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', decode(repeat('00', 262145), 'hex'))`: "octet_length(bytes)",
+		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', decode(repeat('00', 65537), 'hex'))`: "octet_length(bytes)",
 		`INSERT INTO host_file (account, path, kind, bytes) VALUES ('here', '/etc/x', 'directory', '\x00')`:           "host_file_check_2",
 		`UPDATE host_file SET path = '/etc/moved' WHERE path = '/etc/large'`:                                          "it cannot be made anew at /etc/moved",
 	} {
 		w.refused(want, statement)
 	}
-	w.PSQL(`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/most', decode(repeat('00', 262144), 'hex'))`,
+	w.PSQL(`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/most', decode(repeat('00', 65536), 'hex'))`,
 		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/b', '\xfe') ON CONFLICT (account, path) DO UPDATE SET bytes = excluded.bytes`)
 	w.Settled()
-	w.has("etc/most", strings.Repeat("\x00", 262144))
+	w.has("etc/most", strings.Repeat("\x00", 65536))
 	w.has("etc/b", "\xfe")
 	// What is in a secret scope is in none of these columns.
 	w.PSQL(`INSERT INTO host_scope (account, pattern, secret) VALUES ('here', '/etc/b', true)`)

@@ -42,7 +42,8 @@ const (
 
 // Bounds of what is read and answered.
 const (
-	MaxContent = 256 << 10 // of a file whose content is sent
+	MaxContent = 256 << 10 // of a file whose content is sent, if it is a text
+	MaxBytes   = 64 << 10  // if it is none: most of those that are longer are programs
 	maxHashed  = 64 << 20  // of a file that is read at all
 	maxFiles   = 200_000   // of a listing
 	maxSent    = 64 << 20  // the contents of a listing together
@@ -165,7 +166,7 @@ type Entry struct {
 	// Content is that of a file whose text is no longer than MaxContent, without NUL and of UTF-8; nil of any other,
 	// and of one that is secret.
 	Content *string `json:"content,omitempty"`
-	// Bytes is the content of a file that is no such text, and no longer than MaxContent; nil of one that is secret.
+	// Bytes is the content of a file that is no such text, and no longer than MaxBytes; nil of one that is secret.
 	Bytes  []byte `json:"bytes,omitempty"`
 	SHA256 string `json:"sha256,omitempty"` // of its content; "" of one that is longer than 64 MiB
 	Size   int64  `json:"size,omitempty"`

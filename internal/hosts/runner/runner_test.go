@@ -166,6 +166,7 @@ func TestHostile(t *testing.T) {
 	must(huge.Truncate(maxHashed + 1))
 	must(huge.Close())
 	write(t, root, "s/large", strings.Repeat("x", MaxContent+1))
+	write(t, root, "s/program", strings.Repeat("\x00", MaxBytes+1))
 	ask := serve(t, root)
 	found := files(ask(Request{Verb: List, Patterns: []string{"/s/**"}}))
 	for path, e := range found {
@@ -185,6 +186,9 @@ func TestHostile(t *testing.T) {
 	}
 	if e := found["/s/binary"]; e.Content != nil || string(e.Bytes) != "a\x00b" || e.SHA256 != sumOf("a\x00b") {
 		t.Errorf("binary: %+v", e)
+	}
+	if e := found["/s/program"]; e.Content != nil || e.Bytes != nil || e.SHA256 == "" {
+		t.Errorf("a program: %d bytes, %q", len(e.Bytes), e.SHA256)
 	}
 	if e := found["/s/huge"]; e.Content != nil || e.SHA256 != "" || e.Size != maxHashed+1 {
 		t.Errorf("huge: %+v", e)

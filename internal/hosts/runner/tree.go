@@ -289,12 +289,14 @@ func (r *reader) content(dir int, last string, e *Entry, seen unix.Stat_t) (*Ent
 	if st.Size > MaxContent || r.isSecret(e.Path) {
 		return e, st, nil
 	}
-	r.sent += begin.text.Len()
-	if text := begin.text.Bytes(); utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 {
+	switch text := begin.text.Bytes(); {
+	case utf8.Valid(text) && bytes.IndexByte(text, 0) < 0:
 		content := string(text)
 		e.Content = &content
-	} else {
+		r.sent += len(text)
+	case len(text) <= MaxBytes:
 		e.Bytes = text
+		r.sent += len(text)
 	}
 	return e, st, nil
 }

@@ -68,9 +68,9 @@ var table = &modules.Table{
 			Doc: "The text of a file; NULL of one that is no text of UTF-8 (bytes), is longer than 256 KiB, or is " +
 				"secret. NULL leaves the content as it is."},
 		{Name: columnBytes, Type: modules.TypeBytes, OptionalComputed: true, Since: 5,
-			Check: "octet_length(bytes) <= " + strconv.Itoa(runner.MaxContent),
+			Check: "octet_length(bytes) <= " + strconv.Itoa(runner.MaxBytes),
 			Doc: "The content of a file that is no text: it has a NUL byte or is not UTF-8. NULL of one that is " +
-				"text (content), is longer than 256 KiB, or is secret. NULL leaves the content as it is."},
+				"text (content), is longer than 64 KiB, or is secret. NULL leaves the content as it is."},
 		{Name: columnSecret, Type: modules.TypeText, WriteOnly: true, Since: 4,
 			Doc: "The text of a file whose content is secret, as a row of host_scope says; up to 256 KiB. It is kept " +
 				"where the engine alone reads it, and content_version stands for it. Always NULL to who reads it; " +
