@@ -172,7 +172,11 @@ func (r *unitReader) triggered(name string, triggers []string) (map[string]strin
 		return all, err
 	}
 	if r.all == nil {
-		if r.all, err = r.packages(); err != nil {
+		m, err := r.packager()
+		if err != nil {
+			return nil, err
+		}
+		if r.all, err = m.packages(); err != nil {
 			return nil, err
 		}
 	}
