@@ -86,7 +86,7 @@ func answerSSH(conn net.Conn, config *ssh.ServerConfig, shell func(ssh.Channel))
 	}
 }
 
-const hello = `{"id":0,"host":{"version":4,"machine":"m"}}` + "\n"
+const hello = `{"id":0,"host":{"version":5,"machine":"m"}}` + "\n"
 
 // TestHostileServer: what an SSH server says instead of a runner ends soon, in words, and within bounds.
 func TestHostileServer(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 )
 
 // Version is of the protocol: an engine talks to a runner of its own version alone.
-const Version = 4
+const Version = 5
 
 // The verbs of requests.
 const (

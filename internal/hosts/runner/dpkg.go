@@ -49,8 +49,8 @@ func (t *apt) packages() (installed, error) {
 		return nil, err
 	}
 	if text == "" {
-		return nil, &Failure{Refused, "there is no /var/lib/dpkg/status: packages are those of dpkg, and this host " +
-			"has none"}
+		return nil, &Failure{Refused, "there is neither /var/lib/dpkg/status nor a database of rpm: packages are " +
+			"those of apt and of dnf, and this host has none"}
 	}
 	archs, err := t.text("/var/lib/dpkg/arch", 1<<16)
 	if err != nil {

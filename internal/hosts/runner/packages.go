@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KindPackage is the kind of packages of dpkg.
+// KindPackage is the kind of packages of dpkg, or of rpm.
 const KindPackage = "package"
 
-// Package is one that is installed, by dpkg(1) and apt-get(8).
+// Package is one that is installed, by dpkg(1) and apt-get(8), or by rpm(8) and dnf(8).
 type Package struct {
-	// Name is as dpkg spells it: with its architecture behind a colon if that is not the host's.
+	// Name has its architecture behind a colon if that is not the host's, as dpkg spells it.
 	Name         string `json:"name"`
 	Architecture string `json:"architecture,omitempty"`
 	Version      string `json:"version,omitempty"`
@@ -26,17 +26,22 @@ type Package struct {
 	Essential bool    `json:"essential,omitempty"`
 	Held      *bool   `json:"held,omitempty"`
 	Automatic *bool   `json:"automatic,omitempty"`
-	// Configured reports whether dpkg has ended what it began with the package.
+	// Configured reports whether what was begun with the package has ended.
 	Configured *bool `json:"configured,omitempty"`
 	// Purge has a removal remove its configuration too. MayRemove are packages that may be removed besides. Neither is
 	// ever told of a package.
 	Purge     bool     `json:"purge,omitempty"`
 	MayRemove []string `json:"may_remove,omitempty"`
 
-	// state is what dpkg calls it, such as half-installed; torn says that its files may be those of two versions, so
-	// that it can only be installed again (reinst-required). Both are told to nobody.
+	// What follows is told to nobody. state is what dpkg calls it, such as half-installed; torn says that its files may
+	// be those of two versions, so that it can only be installed again (reinst-required).
 	state string
 	torn  bool
+	// Of rpm alone: all versions that are there, whether dnf keeps several, and when it was installed, in seconds of
+	// Unix.
+	versions  []string
+	several   bool
+	installed int64
 }
 
 func init() {
@@ -48,16 +53,16 @@ func init() {
 // Bounds of what is done with packages.
 const (
 	maxStatus  = 64 << 20         // of dpkg's file
-	lockWithin = time.Minute      // that another holds dpkg's lock
-	workWithin = 30 * time.Minute // of one run of apt-get
+	lockWithin = time.Minute      // that another has the packages locked
+	workWithin = 30 * time.Minute // of one run of apt-get or dnf
 	lookWithin = 20 * time.Second // of a simulation
 	mostAsked  = 500              // packages of one question about candidates
 )
 
 // What names and versions of packages match.
 const (
-	PackageName    = `^[a-z0-9][a-z0-9+.-]{0,200}(:[a-z0-9-]{1,30})?$`
-	PackageVersion = `^[0-9A-Za-z][A-Za-z0-9.+~:-]{0,200}$`
+	PackageName    = `^[A-Za-z0-9][A-Za-z0-9+._-]{0,200}(:[a-z0-9_-]{1,30})?$`
+	PackageVersion = `^[0-9A-Za-z][A-Za-z0-9.+~:^_-]{0,200}$`
 )
 
 var (
@@ -136,8 +141,17 @@ type plan struct {
 	erasing         bool // what is removed has to be allowed
 }
 
-// packager returns what looks after the packages of the host.
-func (t *tree) packager() (packager, error) { return &apt{t}, nil }
+// packager returns what looks after the packages of the host: apt, if dpkg has installed itself there; else dnf, if rpm
+// has a database. Each may be installed by the other, and look after nothing then.
+func (t *tree) packager() (packager, error) {
+	if _, err := t.stat("/var/lib/dpkg/info/dpkg.list"); err == nil {
+		return &apt{t}, nil
+	}
+	if database := t.rpmDatabase(); database != "" {
+		return t.findDNF(database)
+	}
+	return &apt{t}, nil
+}
 
 // holder returns the process that has one of these files locked, fcntl(2); 0 if none does.
 func (t *tree) holder(files ...string) int {
@@ -329,8 +343,10 @@ func (t *tree) removePackage(m packager, have *Package, all installed) error {
 	if why := needed(m, have.Name, all); why != "" {
 		return &Failure{Refused, fmt.Sprintf("package %s is never removed: %s", have.Name, why)}
 	}
-	if err := transact(m, &step{of: have, there: all[have.Name], remove: true}, all); err != nil {
-		return err
+	if there := all[have.Name]; there != nil {
+		if err := transact(m, &step{of: have, there: there, remove: true}, all); err != nil {
+			return err
+		}
 	}
 	return t.endBegun(m, "")
 }
