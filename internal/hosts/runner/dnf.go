@@ -54,9 +54,10 @@ func (t *dnf) needed(base string, p *Package) string {
 	switch {
 	case slices.Contains([]string{"rpm", "dnf", "glibc", "pam", "shadow-utils", "util-linux"}, base):
 		return hostNeedsIt
-	case slices.Contains([]string{"kernel", "kernel-core", "kernel-modules", "kernel-modules-core"}, base),
-		p != nil && p.several:
+	case slices.Contains([]string{"kernel", "kernel-core", "kernel-modules", "kernel-modules-core"}, base):
 		return isTheKernel
+	case p != nil && p.several:
+		return isSeveral
 	}
 	return ""
 }

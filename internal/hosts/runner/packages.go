@@ -236,6 +236,7 @@ const (
 	isWayIn     = "the engine gets in by it"
 	hostNeedsIt = "the host cannot be without it"
 	isTheKernel = "it is the kernel"
+	isSeveral   = "it is there in several versions, and nobody has said which of them may go"
 )
 
 // needed says why a package is never removed, "" if it may be.
@@ -392,8 +393,8 @@ func installedPackage(m packager, want *Package) (*Package, error) {
 		return nil, &Failure{Unspecified, fmt.Sprintf("%s has ended without an error, and package %s is %s still",
 			m.name(), want.Name, there.state)}
 	case want.Version != "" && there.Version != want.Version:
-		return nil, &Failure{Invalid, fmt.Sprintf("%s has installed version %s of %s for %s: name the whole version",
-			m.name(), there.Version, want.Name, want.Version)}
+		return nil, &Failure{Invalid, fmt.Sprintf("%s has ended without an error, and the version of %s is %s, "+
+			"not %s: name the whole of one that a repository has", m.name(), want.Name, there.Version, want.Version)}
 	}
 	return there, nil
 }
