@@ -137,19 +137,26 @@ if [[ ${1:-} == all ]] && ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/
 	(apt_install libfaketime) || say "without libfaketime the test of jumping clocks fails"
 fi
 
-# Packages and users of hosts are tested in a small Debian of their own, a directory that each test copies.
-if [[ ${1:-} == all && ! -e .cache/debian-root/etc/debian_version ]]; then
+# Packages and users of hosts are tested in small Debians of their own, directories that each test copies. One of them
+# has dnf and rpm besides, and what makes packages and repositories of these.
+small_debian() { # directory, what it is for, packages that it has besides
 	if [[ $EUID -ne 0 ]]; then
-		say "without root's rights there is no Debian of its own for the tests of packages and users of hosts"
-	else
-		command -v debootstrap >/dev/null || apt_install debootstrap
-		say "unpacking Debian into .cache/debian-root"
-		rm -rf .cache/debian-root.new
-		mkdir -p .cache
-		debootstrap --variant=minbase bookworm .cache/debian-root.new "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >/dev/null || die "debootstrap failed: see .cache/debian-root.new/debootstrap"
-		rm -rf .cache/debian-root.new/usr/share/{doc,man,locale}/* .cache/debian-root.new/var/lib/apt/lists/* .cache/debian-root.new/var/cache/apt/*
-		mv .cache/debian-root.new .cache/debian-root
+		say "without root's rights there is no Debian of its own for the tests of $2 of hosts"
+		return
 	fi
+	command -v debootstrap >/dev/null || apt_install debootstrap
+	say "unpacking Debian into $1"
+	rm -rf "$1.new"
+	mkdir -p .cache
+	debootstrap --variant=minbase ${3:+--include="$3"} bookworm "$1.new" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >/dev/null || die "debootstrap failed: see $1.new/debootstrap"
+	rm -rf "$1.new"/usr/share/{doc,man,locale}/* "$1.new"/var/lib/apt/lists/* "$1.new"/var/cache/apt/*
+	mv "$1.new" "$1"
+}
+if [[ ${1:-} == all && ! -e .cache/debian-root/etc/debian_version ]]; then
+	small_debian .cache/debian-root "packages and users"
+fi
+if [[ ${1:-} == all && ! -e .cache/debian-dnf/usr/bin/dnf ]]; then
+	small_debian .cache/debian-dnf "packages of dnf" dnf,rpm,createrepo-c
 fi
 
 # Units of hosts are tested in a small Debian that is booted: its systemd is process 1 of namespaces of its own.
@@ -157,13 +164,7 @@ if [[ ${1:-} == all && $EUID -eq 0 ]] && command -v apt-get >/dev/null; then
 	command -v systemd-nspawn >/dev/null || (apt_install systemd-container) || say "without systemd-nspawn the tests of units fail"
 fi
 if [[ ${1:-} == all && $EUID -eq 0 && ! -e .cache/debian-systemd/usr/lib/systemd/systemd ]]; then
-	command -v debootstrap >/dev/null || apt_install debootstrap
-	say "unpacking Debian with systemd into .cache/debian-systemd"
-	rm -rf .cache/debian-systemd.new
-	mkdir -p .cache
-	debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus bookworm .cache/debian-systemd.new "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >/dev/null || die "debootstrap failed: see .cache/debian-systemd.new/debootstrap"
-	rm -rf .cache/debian-systemd.new/usr/share/{doc,man,locale}/* .cache/debian-systemd.new/var/lib/apt/lists/* .cache/debian-systemd.new/var/cache/apt/*
-	mv .cache/debian-systemd.new .cache/debian-systemd
+	small_debian .cache/debian-systemd units systemd,systemd-sysv,dbus
 fi
 
 # The console's pages are checked by axe-core, in the browser. The package is only unpacked: nothing of it runs here.

@@ -31,8 +31,10 @@ type need struct {
 }
 
 var needs = []need{
-	{"host_packages", []string{KindPackage, runner.KindRepository}, "apt", []string{"/usr/bin/apt-get"},
-		"packages and repositories are those of apt: delete the scopes of these kinds, as this host has none"},
+	{"host_packages", []string{KindPackage, runner.KindRepository}, "apt or dnf",
+		[]string{"/usr/bin/apt-get", "/usr/bin/dnf"},
+		"packages and repositories are those of apt, and packages those of dnf: delete the scopes of these kinds, as " +
+			"this host has none"},
 	{"host_units", []string{KindUnit}, "systemd", []string{"/run/systemd/system"},
 		"units are those of systemd: delete the scopes of this kind, as this host does not run it"},
 	{"host_users", []string{KindUser, KindGroup}, "useradd", []string{"/usr/sbin/useradd"},
@@ -52,7 +54,8 @@ var noticed = []struct {
 	what  string
 	anyOf []string
 }{
-	{"apt", []string{"/usr/bin/apt-get"}}, {"systemd", []string{"/run/systemd/system"}},
+	{"apt", []string{"/usr/bin/apt-get"}}, {"dnf", []string{"/usr/bin/dnf"}},
+	{"systemd", []string{"/run/systemd/system"}},
 	{"Docker", []string{"/var/run/docker.sock"}}, {"Podman", []string{"/run/podman/podman.sock"}},
 	{"nft", []string{"/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft"}},
 }

@@ -41,11 +41,11 @@ func TestFindings(t *testing.T) {
 		{"all there", missing(&Settings{Scopes: scopes}, &runner.Machine{There: []string{"/usr/bin/apt-get",
 			"/run/podman/podman.sock"}}, all), "", ""},
 		{"no apt", missing(&Settings{Scopes: scopes}, &runner.Machine{There: []string{"/run/podman/podman.sock"}}, all),
-			"apt is missing", "delete the scopes"},
+			"apt or dnf is missing", "delete the scopes"},
 		{"another socket", missing(&Settings{Scopes: scopes, Socket: "/a"}, &runner.Machine{There: []string{
 			"/usr/bin/apt-get", "/run/podman/podman.sock"}}, all), "Docker or Podman is missing", "container_socket"},
 		{"has", []Finding{noticedOf(&runner.Machine{There: []string{"/usr/bin/apt-get", "/usr/bin/nft"}})},
-			"it has apt, nft; not systemd, Docker, Podman", ""},
+			"it has apt, nft; not dnf, systemd, Docker, Podman", ""},
 		{"key", []Finding{key(&Settings{Confirmed: "a"}, "a")}, "that were confirmed", ""},
 		{"key of nobody", []Finding{key(&Settings{Name: "web"}, "a")}, "nobody has confirmed",
 			"iasql_confirm('identity', 'web')"},

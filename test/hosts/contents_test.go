@@ -179,13 +179,13 @@ func TestContentsRefused(t *testing.T) {
 	w.sync()
 	w.row("t|t|300000", `SELECT content IS NULL, bytes IS NULL, size FROM host_file WHERE path = '/etc/large'`)
 	for statement, want := range map[string]string{
-		`INSERT INTO host_file (account, path, content, bytes) VALUES ('here', '/etc/x', 'a', '\x00')`:                "num_nonnulls(content, bytes) <= 1",
-		`UPDATE host_file SET content = 'a', bytes = '\x00' WHERE path = '/etc/large'`:                                "num_nonnulls(content, bytes) <= 1",
-		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', 'text')`:                              "Set content instead",
-		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', '')`:                                  "Set content instead",
+		`INSERT INTO host_file (account, path, content, bytes) VALUES ('here', '/etc/x', 'a', '\x00')`:               "num_nonnulls(content, bytes) <= 1",
+		`UPDATE host_file SET content = 'a', bytes = '\x00' WHERE path = '/etc/large'`:                               "num_nonnulls(content, bytes) <= 1",
+		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', 'text')`:                             "Set content instead",
+		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', '')`:                                 "Set content instead",
 		`INSERT INTO host_file (account, path, bytes) VALUES ('here', '/etc/x', decode(repeat('00', 65537), 'hex'))`: "octet_length(bytes)",
-		`INSERT INTO host_file (account, path, kind, bytes) VALUES ('here', '/etc/x', 'directory', '\x00')`:           "host_file_check_2",
-		`UPDATE host_file SET path = '/etc/moved' WHERE path = '/etc/large'`:                                          "it cannot be made anew at /etc/moved",
+		`INSERT INTO host_file (account, path, kind, bytes) VALUES ('here', '/etc/x', 'directory', '\x00')`:          "host_file_check_2",
+		`UPDATE host_file SET path = '/etc/moved' WHERE path = '/etc/large'`:                                         "it cannot be made anew at /etc/moved",
 	} {
 		w.refused(want, statement)
 	}

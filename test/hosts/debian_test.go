@@ -149,7 +149,7 @@ func TestPackages(t *testing.T) {
 	w.PSQL(`UPDATE host_package SET version = '1.0' WHERE name = 'one'`)
 	quiet("one|1.0|2.0|held|automatic three|1.0|1.0 two|1.0|1.0")
 	w.PSQL(`UPDATE host_package SET version = '9.9' WHERE name = 'one'`)
-	w.Becomes(shortly, "t", `SELECT message LIKE '%9.9%not found%' FROM iasql_status WHERE state <> 'Present'`)
+	w.Becomes(3*shortly, "t", `SELECT message LIKE '%9.9%not found%' FROM iasql_status WHERE state <> 'Present'`)
 	w.PSQL(`UPDATE host_package SET version = '1.0' WHERE name = 'one'`)
 	// Marks, by SQL and by others.
 	w.PSQL(`UPDATE host_package SET held = false, automatic = false WHERE name = 'one'`)
@@ -162,7 +162,7 @@ func TestPackages(t *testing.T) {
 	w.sync()
 	// What would go besides is found before, and named.
 	w.PSQL(`DELETE FROM host_package WHERE name = 'one'`)
-	w.Becomes(shortly, "t", `SELECT message LIKE '%would remove besides: two%' FROM iasql_status WHERE state <> 'Present'`)
+	w.Becomes(3*shortly, "t", `SELECT message LIKE '%would remove besides: two%' FROM iasql_status WHERE state <> 'Present'`)
 	w.has("usr/share/two/version", "1.0")
 	w.PSQL(`DELETE FROM host_package WHERE name = 'two'`)
 	quiet("three|1.0|1.0|automatic")
@@ -181,7 +181,7 @@ func TestPackages(t *testing.T) {
 	w.PSQL(`INSERT INTO host_scope (account, kind, pattern) VALUES ('here', 'package', 'dash')`)
 	w.sync()
 	w.PSQL(`DELETE FROM host_package WHERE name IN ('dash', 'tar')`)
-	w.Becomes(shortly, "2", `SELECT count(*) FROM iasql_status WHERE message LIKE '%never removed: it is essential%'`)
+	w.Becomes(3*shortly, "2", `SELECT count(*) FROM iasql_status WHERE message LIKE '%never removed: it is essential%'`)
 	w.has("usr/share/one/version", "-")
 	// Locked, and a scope that goes.
 	w.refused("records of host_package are in no scope", `DELETE FROM host_scope WHERE pattern = 't*'`)
@@ -197,7 +197,7 @@ func TestPackagesInterrupted(t *testing.T) {
 	w.write("fail", "")
 	w.sync()
 	w.PSQL(`INSERT INTO host_package (account, name) VALUES ('here', 'slow')`)
-	w.Becomes(shortly, "t", `SELECT message LIKE '%slow%' FROM iasql_status WHERE state <> 'Present'`)
+	w.Becomes(3*shortly, "t", `SELECT message LIKE '%slow%' FROM iasql_status WHERE state <> 'Present'`)
 	if status := w.inside("/usr/bin/dpkg-query", "-W", "-f", "${Status}", "slow"); status != "install ok half-configured" {
 		t.Errorf("it is %s", status)
 	}
@@ -223,7 +223,7 @@ func TestPackagesInterrupted(t *testing.T) {
 	}
 	// An installation that would remove something is refused until that is named.
 	w.PSQL(`INSERT INTO host_package (account, name) VALUES ('here', 'rival')`)
-	w.Becomes(shortly, "t", `SELECT message LIKE '%to install rival would remove besides: slow.%' FROM iasql_status WHERE state <> 'Present'`)
+	w.Becomes(3*shortly, "t", `SELECT message LIKE '%to install rival would remove besides: slow.%' FROM iasql_status WHERE state <> 'Present'`)
 	w.PSQL(`UPDATE host_package SET may_remove = '{slow}' WHERE name = 'rival'`, `SELECT iasql_retry('host_package', id) FROM host_package WHERE name = 'rival'`)
 	w.Settled()
 	w.sync()

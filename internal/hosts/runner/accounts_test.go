@@ -35,22 +35,22 @@ func TestNeeded(t *testing.T) {
 	for name, is := range map[string]bool{"tar": true, "nginx": false, "sudo": true, "openssh-server": true,
 		"systemd": true, "linux-image-amd64": true, "linux-image-5.10.0-1-amd64": false, "libc6:i386": true,
 		"linux-image-": true} {
-		if got := needed(name, all) != ""; got != is {
+		if got := needed(&apt{}, name, all) != ""; got != is {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 	would := &plan{remove: []string{"nginx", "two"}}
 	nginx := &Package{Name: "nginx"}
-	if err := wouldRemove("remove", nginx, would, all); codeOf(err) != InUse {
+	if err := wouldRemove(&apt{}, &step{of: nginx, remove: true}, would, all); codeOf(err) != InUse {
 		t.Errorf("%v", err)
 	}
 	nginx.MayRemove = []string{"two"}
-	if err := wouldRemove("remove", nginx, would, all); err != nil {
+	if err := wouldRemove(&apt{}, &step{of: nginx, remove: true}, would, all); err != nil {
 		t.Errorf("%v", err)
 	}
 	nginx.MayRemove = []string{"two", "tar"}
 	would.remove = append(would.remove, "tar")
-	if err := wouldRemove("remove", nginx, would, all); codeOf(err) != Refused {
+	if err := wouldRemove(&apt{}, &step{of: nginx, remove: true}, would, all); codeOf(err) != Refused {
 		t.Errorf("%v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestUnfinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.close()
-	all, err := tree.packages()
+	all, err := (&apt{tree}).packages()
 	if err != nil || len(all) != 6 || !*all["a"].Held || !*all["a"].Automatic || all["b:i386"] == nil || all["d"].Version != "5" {
 		t.Errorf("%v, %v", all, err)
 	}

@@ -165,13 +165,7 @@ func (t *tree) text(name string, most int64) (string, error) {
 func (t *tree) stamp(names ...string) string {
 	var b strings.Builder
 	for _, name := range names {
-		dir, last, err := t.parent(name)
-		if err != nil {
-			b.WriteString("-;")
-			continue
-		}
-		st, err := statAt(dir, last)
-		_ = unix.Close(dir)
+		st, err := t.stat(name)
 		if err != nil {
 			b.WriteString("-;")
 			continue
@@ -179,4 +173,23 @@ func (t *tree) stamp(names ...string) string {
 		fmt.Fprintf(&b, "%d %d %d %d;", st.Dev, st.Ino, st.Size, st.Mtim.Nano())
 	}
 	return b.String()
+}
+
+// stampOfSQLite says whether a database of sqlite has changed since: by its log, as long as that has something, for
+// whoever only reads may have what is in it written to the database.
+func (t *tree) stampOfSQLite(name string) string {
+	if st, err := t.stat(name + "-wal"); err == nil && st.Size > 0 {
+		return t.stamp(name + "-wal")
+	}
+	return t.stamp(name)
+}
+
+// stat looks at what is at a path below the root, which may be a symbolic link.
+func (t *tree) stat(name string) (st unix.Stat_t, err error) {
+	dir, last, err := t.parent(name)
+	if err != nil {
+		return st, err
+	}
+	defer unix.Close(dir)
+	return statAt(dir, last)
 }

@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KindPackage is the kind of packages of dpkg.
+// KindPackage is the kind of packages of dpkg, or of rpm.
 const KindPackage = "package"
 
-// Package is one that is installed, by dpkg(1) and apt-get(8).
+// Package is one that is installed, by dpkg(1) and apt-get(8), or by rpm(8) and dnf(8).
 type Package struct {
-	// Name is as dpkg spells it: with its architecture behind a colon if that is not the host's.
+	// Name has its architecture behind a colon if that is not the host's, as dpkg spells it.
 	Name         string `json:"name"`
 	Architecture string `json:"architecture,omitempty"`
 	Version      string `json:"version,omitempty"`
@@ -27,17 +26,22 @@ type Package struct {
 	Essential bool    `json:"essential,omitempty"`
 	Held      *bool   `json:"held,omitempty"`
 	Automatic *bool   `json:"automatic,omitempty"`
-	// Configured reports whether dpkg has ended what it began with the package.
+	// Configured reports whether what was begun with the package has ended.
 	Configured *bool `json:"configured,omitempty"`
 	// Purge has a removal remove its configuration too. MayRemove are packages that may be removed besides. Neither is
 	// ever told of a package.
 	Purge     bool     `json:"purge,omitempty"`
 	MayRemove []string `json:"may_remove,omitempty"`
 
-	// state is what dpkg calls it, such as half-installed; torn says that its files may be those of two versions, so
-	// that it can only be installed again (reinst-required). Both are told to nobody.
+	// What follows is told to nobody. state is what dpkg calls it, such as half-installed; torn says that its files may
+	// be those of two versions, so that it can only be installed again (reinst-required).
 	state string
 	torn  bool
+	// Of rpm alone: all versions that are there, whether dnf keeps several, and when it was installed, in seconds of
+	// Unix.
+	versions  []string
+	several   bool
+	installed int64
 }
 
 func init() {
@@ -49,16 +53,16 @@ func init() {
 // Bounds of what is done with packages.
 const (
 	maxStatus  = 64 << 20         // of dpkg's file
-	lockWithin = time.Minute      // that another holds dpkg's lock
-	workWithin = 30 * time.Minute // of one run of apt-get
+	lockWithin = time.Minute      // that another has the packages locked
+	workWithin = 30 * time.Minute // of one run of apt-get or dnf
 	lookWithin = 20 * time.Second // of a simulation
 	mostAsked  = 500              // packages of one question about candidates
 )
 
 // What names and versions of packages match.
 const (
-	PackageName    = `^[a-z0-9][a-z0-9+.-]{0,200}(:[a-z0-9-]{1,30})?$`
-	PackageVersion = `^[0-9A-Za-z][A-Za-z0-9.+~:-]{0,200}$`
+	PackageName    = `^[A-Za-z0-9][A-Za-z0-9+._-]{0,200}(:[a-z0-9_-]{1,30})?$`
+	PackageVersion = `^[0-9A-Za-z][A-Za-z0-9.+~:^_-]{0,200}$`
 )
 
 var (
@@ -84,108 +88,74 @@ func packageDifference(now, said *Package) string {
 // installed are all packages of a host, by name.
 type installed map[string]*Package
 
-// stanzas calls each with the fields of each paragraph of a file of Debian's, deb822(5), as far as they are wanted. Of
-// a field of several lines it has the first.
-func stanzas(text string, each func(fields map[string]string), wanted ...string) {
-	fields := map[string]string{}
-	end := func() {
-		if len(fields) > 0 {
-			each(fields)
-			fields = map[string]string{}
-		}
-	}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		switch {
-		case strings.TrimSpace(line) == "":
-			end()
-		case line[0] == ' ' || line[0] == '\t' || line[0] == '#':
-		default:
-			if name, value, found := strings.Cut(line, ":"); found && slices.Contains(wanted, name) {
-				fields[name] = strings.TrimSpace(value)
-			}
-		}
-	}
-	end()
+// packager is what looks after the packages of a host.
+type packager interface {
+	// name is that of its program, for people.
+	name() string
+	// packages reads all packages.
+	packages() (installed, error)
+	// latest returns the versions that an installation of the names would choose, as far as that can be found out.
+	latest(names []string) map[string]string
+	// busy returns the process that changes packages now, 0 if none does.
+	busy() int
+	// notes reports whether it notes itself what it has begun with a package and not ended.
+	notes() bool
+	// resume ends what was begun with packages, as far as that can be done without installing or removing any.
+	resume() error
+	// needed says why a package is never removed, "" if that is not for a reason that it alone knows of. base is the
+	// name without an architecture, and p is nil of a package that is not there.
+	needed(base string, p *Package) string
+	// simulate finds out what a step would do. It fails with Invalid if no repository that is known has what it takes.
+	simulate(s *step) (*plan, error)
+	// refresh reads anew what the repositories have.
+	refresh() error
+	// do does a step, which would do so much.
+	do(s *step, would *plan) error
+	// hold sets whether a package that is there is kept at its version.
+	hold(p *Package, held bool) error
+	// setAutomatic sets whether a package that is there goes when nothing needs it.
+	setAutomatic(p *Package, automatic bool) error
 }
 
-// packages reads all packages.
-func (t *tree) packages() (installed, error) {
-	text, err := t.text("/var/lib/dpkg/status", maxStatus)
-	if err != nil {
-		return nil, err
-	}
-	if text == "" {
-		return nil, &Failure{Refused, "there is no /var/lib/dpkg/status: packages are those of dpkg, and this host " +
-			"has none"}
-	}
-	archs, err := t.text("/var/lib/dpkg/arch", 1<<16)
-	if err != nil {
-		return nil, err
-	}
-	native, _, _ := strings.Cut(strings.TrimSpace(archs), "\n")
-	all := installed{}
-	read := func(text string) {
-		stanzas(text, func(f map[string]string) {
-			if native == "" && f["Package"] == "dpkg" {
-				native = f["Architecture"]
-			}
-			want, rest, _ := strings.Cut(f["Status"], " ")
-			flag, status, _ := strings.Cut(rest, " ")
-			p := &Package{Name: f["Package"], Architecture: f["Architecture"], Version: f["Version"],
-				Essential: f["Essential"] == "yes" || f["Protected"] == "yes" || f["Important"] == "yes"}
-			if p.Architecture != native && p.Architecture != "all" && native != "" {
-				p.Name += ":" + p.Architecture
-			}
-			left := status == stateConfigFiles && want != "purge" // nothing but its configuration, as was asked for
-			if left || status == "not-installed" || status == "" {
-				delete(all, p.Name)
-				return
-			}
-			held, done := want == "hold", status == "installed"
-			p.state, p.torn = status, flag == "reinstreq" || status == "half-installed"
-			p.Held, p.Configured, p.Automatic = &held, &done, new(bool)
-			all[p.Name] = p
-		}, "Package", "Status", "Architecture", "Version", "Essential", "Protected", "Important")
-	}
-	if native == "" { // dpkg itself tells
-		stanzas(text, func(f map[string]string) {
-			if f["Package"] == "dpkg" {
-				native = f["Architecture"]
-			}
-		}, "Package", "Architecture")
-	}
-	read(text)
-	// What a dpkg that was ended has not written there yet.
-	updates, err := t.updates()
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range updates {
-		read(text)
-	}
-	marks, err := t.text("/var/lib/apt/extended_states", maxStatus)
-	if err != nil {
-		return nil, err
-	}
-	stanzas(marks, func(f map[string]string) {
-		name := f["Package"]
-		if arch := f["Architecture"]; arch != native && arch != "all" && arch != "" {
-			name += ":" + arch
-		}
-		if p := all[name]; p != nil && f["Auto-Installed"] == "1" {
-			*p.Automatic = true
-		}
-	}, "Package", "Architecture", "Auto-Installed")
-	return all, nil
+// step is what is done with one package.
+type step struct {
+	of     *Package // as it is asked for: to be, or to go
+	there  *Package // as it is, nil if it is not there
+	remove bool
 }
 
-// stateConfigFiles is the state of a package that has left nothing but its configuration.
-const stateConfigFiles = "config-files"
+// String says what the step does.
+func (s *step) String() string {
+	switch {
+	case s.remove:
+		return "remove " + s.of.Name
+	case s.of.Version != "":
+		return "install " + s.of.Name + "=" + s.of.Version
+	}
+	return "install " + s.of.Name
+}
 
-// busy returns the process that holds dpkg's lock, 0 if none does.
-func (t *tree) busy() int {
-	for _, name := range []string{"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"} {
+// plan is what a step would do.
+type plan struct {
+	install, remove []string
+	erasing         bool // what is removed has to be allowed
+}
+
+// packager returns what looks after the packages of the host: apt, if dpkg has installed itself there; else dnf, if rpm
+// has a database. Each may be installed by the other, and look after nothing then.
+func (t *tree) packager() (packager, error) {
+	if _, err := t.stat("/var/lib/dpkg/info/dpkg.list"); err == nil {
+		return &apt{t}, nil
+	}
+	if database := t.rpmDatabase(); database != "" {
+		return t.findDNF(database)
+	}
+	return &apt{t}, nil
+}
+
+// holder returns the process that has one of these files locked, fcntl(2); 0 if none does.
+func (t *tree) holder(files ...string) int {
+	for _, name := range files {
 		dir, last, err := t.parent(name)
 		if err != nil {
 			continue
@@ -206,7 +176,11 @@ func (t *tree) busy() int {
 }
 
 func readPackages(t *tree, of *selection, tell func(Package), unread func(string, error)) error {
-	all, err := t.packages()
+	m, err := t.packager()
+	if err != nil {
+		return err
+	}
+	all, err := m.packages()
 	if err != nil {
 		return err
 	}
@@ -214,7 +188,7 @@ func readPackages(t *tree, of *selection, tell func(Package), unread func(string
 	if err != nil {
 		return err
 	}
-	busy := t.busy()
+	busy := m.busy()
 	var names []string
 	for name, p := range all {
 		if was := begun[name]; was != nil {
@@ -231,7 +205,7 @@ func readPackages(t *tree, of *selection, tell func(Package), unread func(string
 		}
 	}
 	slices.Sort(names)
-	candidates := t.candidates(names)
+	candidates := m.latest(names)
 	for _, name := range names {
 		p := *all[name]
 		if latest, known := candidates[name]; known {
@@ -242,200 +216,81 @@ func readPackages(t *tree, of *selection, tell func(Package), unread func(string
 	return nil
 }
 
-// candidates remembers, by root, what an installation would choose: asking apt takes half a second.
-var candidates struct {
-	lock sync.Mutex
-	of   map[string]*remembered
-}
-
-type remembered struct {
-	stamp    string
-	versions map[string]string
-}
-
-// candidates returns the versions that an installation would choose, as far as that can be found out.
-func (t *tree) candidates(names []string) map[string]string {
-	candidates.lock.Lock()
-	defer candidates.lock.Unlock()
-	stamp := t.stamp("/var/lib/dpkg/status", "/var/lib/apt/lists", "/etc/apt/preferences", "/etc/apt/preferences.d",
-		"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d")
-	r := candidates.of[t.root]
-	if r == nil || r.stamp != stamp {
-		r = &remembered{stamp, map[string]string{}}
-		if candidates.of == nil {
-			candidates.of = map[string]*remembered{}
-		}
-		candidates.of[t.root] = r
-	}
-	var ask []string
-	for _, name := range names {
-		if _, known := r.versions[name]; !known {
-			ask = append(ask, name)
-		}
-	}
-	for some := range slices.Chunk(ask, mostAsked) {
-		p := t.run(lookWithin, "/usr/bin/apt-cache", append([]string{"policy", "--"}, some...)...)
-		if p.err != nil {
-			break
-		}
-		at := ""
-		for line := range strings.Lines(p.said) {
-			if !strings.HasPrefix(line, " ") {
-				at = strings.TrimSuffix(strings.TrimSpace(line), ":")
-			} else if version, found := strings.CutPrefix(strings.TrimSpace(line), "Candidate: "); found {
-				if version == "(none)" {
-					version = ""
-				}
-				if packageVersion.MatchString(version) || version == "" {
-					r.versions[at] = version
-				}
-			}
-		}
-	}
-	return maps.Clone(r.versions)
-}
-
-// await waits until nobody holds dpkg's lock.
-func (t *tree) await() error {
+// await waits until nobody changes packages.
+func await(m packager) error {
 	for until := time.Now().Add(lockWithin); ; time.Sleep(200 * time.Millisecond) {
-		holder := t.busy()
+		holder := m.busy()
 		if holder == 0 {
 			return nil
 		}
 		if time.Now().After(until) {
-			return &Failure{Busy, fmt.Sprintf("process %d has held dpkg's lock for more than %s: nothing is done "+
-				"before it has ended", holder, lockWithin)}
+			return &Failure{Busy, fmt.Sprintf("process %d has had the packages locked for more than %s: nothing is "+
+				"done before it has ended", holder, lockWithin)}
 		}
 	}
 }
 
-// startsWithDigit reports whether the name of a kernel is that of a release, and not of whatever is the newest.
-func startsWithDigit(kernel string) bool { return kernel != "" && kernel[0] >= '0' && kernel[0] <= '9' }
+// Why packages are never removed.
+const (
+	isEssential = "it is essential"
+	isWayIn     = "the engine gets in by it"
+	hostNeedsIt = "the host cannot be without it"
+	isTheKernel = "it is the kernel"
+	isSeveral   = "it is there in several versions, and nobody has said which of them may go"
+)
 
 // needed says why a package is never removed, "" if it may be.
-func needed(name string, all installed) string {
+func needed(m packager, name string, all installed) string {
 	base, _, _ := strings.Cut(name, ":")
 	p := all[name]
-	var running unix.Utsname
-	release := ""
-	if unix.Uname(&running) == nil {
-		release = unix.ByteSliceToString(running.Release[:])
-	}
-	kernel, isKernel := strings.CutPrefix(base, "linux-image-")
 	switch {
 	case p != nil && p.Essential:
-		return "it is essential"
+		return isEssential
 	case slices.Contains([]string{"openssh-server", "sudo", "dropbear", "dropbear-bin"}, base):
-		return "the engine gets in by it"
-	case slices.Contains([]string{"systemd", "systemd-sysv", "init", "sysvinit-core", "dpkg", "apt", "libc6", "passwd",
-		"libpam-modules", "libpam-runtime", "login", "bash"}, base):
-		return "the host cannot be without it"
-	case isKernel && (kernel == release || !startsWithDigit(kernel)):
-		return "it is the kernel"
+		return isWayIn
+	case slices.Contains([]string{"systemd", "bash"}, base):
+		return hostNeedsIt
 	}
-	return ""
+	return m.needed(base, p)
 }
 
-// aptOptions are those of all that apt-get does: it asks nothing, and leaves configuration that somebody has changed.
-var aptOptions = []string{"-y", "-q", "-o", "DPkg::Lock::Timeout=60", "-o", "Dpkg::Options::=--force-confdef",
-	"-o", "Dpkg::Options::=--force-confold", "-o", "APT::Get::AutomaticRemove=false", "-o", "APT::Sandbox::User=root"}
-
-// plan is what a run of apt-get would do.
-type plan struct{ install, remove []string }
-
-// simulate finds out what a run of apt-get would do.
-func (t *tree) simulate(arguments []string) (*plan, error) {
-	p := t.run(lookWithin, "/usr/bin/apt-get", slices.Concat([]string{"-s"}, arguments)...)
-	if p.err != nil {
-		return nil, aptFailure(&p)
-	}
-	would := &plan{}
-	for line := range strings.Lines(p.said) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		switch fields[0] {
-		case "Inst":
-			would.install = append(would.install, fields[1])
-		case "Remv", "Purg":
-			would.remove = append(would.remove, fields[1])
-		}
-	}
-	return would, nil
-}
-
-// aptFailure says in words why apt-get has failed.
-func aptFailure(p *program) error {
-	var known *Failure
-	if !errors.As(p.err, &known) || known.Code != Unspecified {
-		return p.err
-	}
-	f := &Failure{Unspecified, "apt-get: " + p.gist()}
-	switch {
-	case strings.Contains(p.said, "Unable to locate package"), strings.Contains(p.said, "has no installation "+
-		"candidate"):
-		f.Code = Invalid
-		f.Message += ": no repository of the host has it"
-	case strings.Contains(p.said, "was not found"), strings.Contains(p.said, "unmet dependencies"),
-		strings.Contains(p.said, "unauthenticated packages"):
-		f.Code = Invalid
-	case strings.Contains(p.said, "No space left"), strings.Contains(p.said, "enough free space"):
-		f.Code = Full
-	case strings.Contains(p.said, "Could not get lock"):
-		f.Code = Busy
-	}
-	return f
-}
-
-// apt runs apt-get on one package, after it has made sure of what that does besides.
-func (t *tree) apt(verb string, p *Package, all installed, options ...string) error {
-	what := p.Name
-	if verb == "install" && p.Version != "" {
-		what += "=" + p.Version
-	}
-	arguments := slices.Concat(aptOptions, options, []string{verb, "--", what})
-	would, err := t.simulate(arguments)
-	if verb == "install" && codeOf(err) == Invalid {
-		// The lists may be older than the version.
-		if u := t.run(workWithin, "/usr/bin/apt-get", slices.Concat(aptOptions, []string{"update"})...); u.err == nil {
-			would, err = t.simulate(arguments)
-		}
+// transact does a step, after it has made sure of what that does besides.
+func transact(m packager, s *step, all installed) error {
+	would, err := m.simulate(s)
+	if !s.remove && codeOf(err) == Invalid && m.refresh() == nil { // what is known may be older than the version
+		would, err = m.simulate(s)
 	}
 	if err != nil {
 		return err
 	}
-	if err := wouldRemove(verb, p, would, all); err != nil {
+	if err := wouldRemove(m, s, would, all); err != nil {
 		return err
 	}
 	for _, name := range would.install {
-		if other := all[name]; name != p.Name && other != nil && *other.Held {
-			return &Failure{InUse, fmt.Sprintf("to %s %s would change %s, which is held: "+
-				"UPDATE host_package SET held = false of it first", verb, what, name)}
+		if other := all[name]; name != s.of.Name && other != nil && *other.Held {
+			return &Failure{InUse, fmt.Sprintf("to %s would change %s, which is held: "+
+				"UPDATE host_package SET held = false of it first", s, name)}
 		}
 	}
-	if len(would.remove) == 0 {
-		arguments = slices.Concat([]string{"--no-remove"}, arguments)
-	}
-	run := t.run(workWithin, "/usr/bin/apt-get", arguments...)
-	if run.err != nil {
-		return aptFailure(&run)
-	}
-	return nil
+	return m.do(s, would)
 }
 
 // wouldRemove says why what would be removed must not be.
-func wouldRemove(verb string, p *Package, would *plan, all installed) error {
+func wouldRemove(m packager, s *step, would *plan, all installed) error {
+	verb := "install"
+	if s.remove {
+		verb = "remove"
+	}
 	var besides []string
 	for _, name := range would.remove {
-		if why := needed(name, all); why != "" {
+		if why := needed(m, name, all); why != "" {
 			of := ""
-			if name != p.Name {
-				of = fmt.Sprintf(" to %s %s would remove it.", verb, p.Name)
+			if name != s.of.Name {
+				of = fmt.Sprintf(" to %s %s would remove it.", verb, s.of.Name)
 			}
 			return &Failure{Refused, fmt.Sprintf("package %s is never removed: %s.%s", name, why, of)}
 		}
-		if name != p.Name && !slices.Contains(p.MayRemove, name) {
+		if name != s.of.Name && !slices.Contains(s.of.MayRemove, name) {
 			besides = append(besides, name)
 		}
 	}
@@ -444,7 +299,7 @@ func wouldRemove(verb string, p *Package, would *plan, all installed) error {
 	}
 	slices.Sort(besides)
 	return &Failure{InUse, fmt.Sprintf("to %s %s would remove besides: %s. Delete these too, or name them in its "+
-		"may_remove", verb, p.Name, strings.Join(besides, ", "))}
+		"may_remove", verb, s.of.Name, strings.Join(besides, ", "))}
 }
 
 func changePackage(t *tree, have, want *Package) error {
@@ -462,114 +317,97 @@ func changePackage(t *tree, have, want *Package) error {
 	if err := mustBeRoot("changing packages"); err != nil {
 		return err
 	}
-	if err := t.await(); err != nil {
+	m, err := t.packager()
+	if err != nil {
 		return err
 	}
-	all, err := t.resume()
+	if err := await(m); err != nil {
+		return err
+	}
+	all, err := t.resume(m, Either(want, have).Name)
 	if err != nil {
 		return err
 	}
 	if want == nil {
-		return t.removePackage(have, all)
+		return t.removePackage(m, have, all)
 	}
 	there := all[want.Name]
 	if there == nil || !*there.Configured || want.Version != "" && want.Version != there.Version {
-		if there, err = t.installPackage(there, want, all); err != nil {
+		if there, err = t.installPackage(m, there, want, all); err != nil {
 			return err
 		}
 	}
-	return t.mark(there, want)
+	return mark(m, there, want)
 }
 
-func (t *tree) removePackage(have *Package, all installed) error {
-	if why := needed(have.Name, all); why != "" {
+func (t *tree) removePackage(m packager, have *Package, all installed) error {
+	if why := needed(m, have.Name, all); why != "" {
 		return &Failure{Refused, fmt.Sprintf("package %s is never removed: %s", have.Name, why)}
 	}
-	verb, options := "remove", []string{"--allow-change-held-packages"}
-	if there := all[have.Name]; there != nil && there.torn {
-		options = append(options, "-o", "Dpkg::Options::=--force-remove-reinstreq")
-	} else if there != nil && there.state == stateConfigFiles {
-		verb = "purge" // that was begun
+	if there := all[have.Name]; there != nil {
+		if err := transact(m, &step{of: have, there: there, remove: true}, all); err != nil {
+			return err
+		}
 	}
-	if have.Purge {
-		verb = "purge"
-	}
-	return t.apt(verb, have, all, options...)
+	return t.endBegun(m, "")
 }
 
 // installPackage installs a package, or another version of it, or ends what was begun with it, and returns what is
 // there then. there is what is there now, nil if that is nothing.
-func (t *tree) installPackage(there, want *Package, all installed) (*Package, error) {
-	var options []string
-	if there == nil || there.state == stateConfigFiles {
-		if want.Version != "" {
-			options = append(options, "--allow-downgrades")
-		}
-		if err := t.apt("install", want, all, options...); err != nil {
+func (t *tree) installPackage(m packager, there, want *Package, all installed) (*Package, error) {
+	s := &step{of: want, there: there}
+	if m.notes() && (there == nil || there.state == stateConfigFiles) {
+		if err := transact(m, s, all); err != nil {
 			return nil, err
 		}
-		return t.installedPackage(want.Name)
+		return installedPackage(m, want)
 	}
-	asked := *want
-	if asked.Version == "" {
-		asked.Version = there.Version
-	} else {
-		options = append(options, "--allow-downgrades")
-	}
-	if *there.Held {
-		options = append(options, "--allow-change-held-packages")
-	}
-	if there.torn && asked.Version == there.Version {
-		options = append(options, "--reinstall")
-	}
-	// apt forgets the marks of what it installs as it begins.
-	if err := t.begin(there); err != nil {
-		return nil, err
-	}
-	failed := t.apt("install", &asked, all, options...)
-	if err := t.endBegun(); failed != nil || err != nil {
-		return nil, errors.Join(failed, err)
-	}
-	return t.installedPackage(want.Name)
-}
-
-// installedPackage returns a package that apt-get has installed.
-func (t *tree) installedPackage(name string) (*Package, error) {
-	all, err := t.packages()
+	again, err := t.begin(want.Name, there)
 	if err != nil {
 		return nil, err
 	}
-	there := all[name]
+	if err := transact(m, s, all); err != nil {
+		if again {
+			return nil, err // what was interrupted is not ended yet
+		}
+		return nil, errors.Join(err, t.endBegun(m, ""))
+	}
+	if err := t.endBegun(m, ""); err != nil {
+		return nil, err
+	}
+	return installedPackage(m, want)
+}
+
+// installedPackage returns a package that was installed.
+func installedPackage(m packager, want *Package) (*Package, error) {
+	all, err := m.packages()
+	if err != nil {
+		return nil, err
+	}
+	there := all[want.Name]
 	switch {
 	case there == nil:
-		return nil, &Failure{Invalid, fmt.Sprintf("apt-get has installed %s, and there is no package of that name: it "+
-			"may be another's that provides it", name)}
+		return nil, &Failure{Invalid, fmt.Sprintf("%s has installed %s, and there is no package of that name: it "+
+			"may be another's that provides it", m.name(), want.Name)}
 	case !*there.Configured:
-		return nil, &Failure{Unspecified, fmt.Sprintf("apt-get has ended without an error, and package %s is %s still",
-			name, there.state)}
+		return nil, &Failure{Unspecified, fmt.Sprintf("%s has ended without an error, and package %s is %s still",
+			m.name(), want.Name, there.state)}
+	case want.Version != "" && there.Version != want.Version:
+		return nil, &Failure{Invalid, fmt.Sprintf("%s has ended without an error, and the version of %s is %s, "+
+			"not %s: name the whole of one that a repository has", m.name(), want.Name, there.Version, want.Version)}
 	}
 	return there, nil
 }
 
 // mark sets whether a package is held, and whether it goes when nothing needs it.
-func (t *tree) mark(there, want *Package) error {
-	verb := func(is, wanted *bool, set, unset string) string {
-		switch {
-		case wanted == nil || *is == *wanted:
-			return ""
-		case *wanted:
-			return set
+func mark(m packager, there, want *Package) error {
+	if differs(there.Held, want.Held) {
+		if err := m.hold(there, *want.Held); err != nil {
+			return err
 		}
-		return unset
 	}
-	for _, v := range []string{verb(there.Held, want.Held, "hold", "unhold"),
-		verb(there.Automatic, want.Automatic, "auto", "manual")} {
-		if v == "" {
-			continue
-		}
-		if p := t.run(lookWithin, "/usr/bin/apt-mark", v, "--", want.Name); p.err != nil {
-			return aptFailure(&p)
-		}
+	if differs(there.Automatic, want.Automatic) {
+		return m.setAutomatic(there, *want.Automatic)
 	}
 	return nil
 }

@@ -172,7 +172,11 @@ func (r *unitReader) triggered(name string, triggers []string) (map[string]strin
 		return all, err
 	}
 	if r.all == nil {
-		if r.all, err = r.packages(); err != nil {
+		m, err := r.packager()
+		if err != nil {
+			return nil, err
+		}
+		if r.all, err = m.packages(); err != nil {
 			return nil, err
 		}
 	}
@@ -258,6 +262,9 @@ func (r *unitReader) due(l *loaded, k *keptUnit) (*due, error) {
 func (r *unitReader) changedSince(what string, there bool, since time.Time) bool {
 	at := what
 	if of, is := strings.CutPrefix(what, "package:"); is {
+		if p := r.all[of]; p != nil && p.installed != 0 {
+			return time.Unix(p.installed+1, 0).After(since) // within that second
+		}
 		at = path.Join("/var/lib/dpkg/info", of+".list")
 	}
 	if !there {

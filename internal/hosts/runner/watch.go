@@ -140,10 +140,11 @@ func (r *rule) has(at string) Changed {
 	return c
 }
 
-// filesOf are the files by which kinds of scopes are watched, by what changes with them. Packages: what dpkg(1) and
-// apt have noted once they are done. Its log is not watched, which is written while they are at it.
+// filesOf are the files by which kinds of scopes are watched, by what changes with them. Packages: what dpkg(1),
+// apt, rpm(8) and dnf have noted once they are done. dpkg's log is not watched, which is written while it is at it.
 var filesOf = map[string]map[string][]string{
-	KindPackage: {KindPackage: {"/var/lib/dpkg/status", "/var/lib/apt/extended_states"}},
+	KindPackage: {KindPackage: {"/var/lib/dpkg/status", "/var/lib/apt/extended_states", "/var/lib/rpm/rpmdb.sqlite",
+		"/var/lib/rpm/Packages", "/usr/lib/sysimage/rpm/rpmdb.sqlite", history, history + "-wal", versionlockList}},
 	KindUser: {KindUser: {"/etc/passwd", "/etc/shadow"},
 		KindAuthorizedKey: {"/etc/passwd"}},
 	KindGroup:      {KindGroup: {"/etc/group", "/etc/gshadow"}},

@@ -1,5 +1,5 @@
-// Package hostpackages is the module host_packages: the packages of hosts that dpkg and apt look after, as far as a
-// scope names them (table host_package).
+// Package hostpackages is the module host_packages: the packages of hosts that apt or dnf looks after, as far as
+// a scope names them (table host_package).
 package hostpackages
 
 import (
@@ -15,7 +15,7 @@ func Module(h *hosts.Hosts) *modules.Module {
 	return &modules.Module{
 		Name:         "host_packages",
 		Version:      1,
-		Doc:          "Packages of hosts, by apt.",
+		Doc:          "Packages of hosts, by apt or dnf.",
 		Dependencies: []string{"host"},
 		Resources:    []modules.Resource{packages(h)},
 		Migrations:   map[int]string{1: functions},
@@ -42,8 +42,8 @@ const (
 var table = &modules.Table{
 	Name: "host_package",
 	Doc: "The packages that are installed on a host and that a row of host_scope names. An INSERT installs one, and " +
-		"what it depends on; a DELETE removes it. What apt would remove besides is found out before: nothing is done " +
-		"then, unless may_remove names that.",
+		"what it depends on; a DELETE removes it. What apt or dnf would remove besides is found out before: nothing " +
+		"is done then, unless may_remove names that.",
 	Provider: hosts.Provider,
 	Reach:    modules.PerAccount,
 	Creation: modules.ByName,
@@ -54,32 +54,33 @@ var table = &modules.Table{
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.PackageName + "'",
 			Doc: "Its name, such as nginx. One of another architecture than the host's has that behind a colon: " +
-				"libc6:i386."},
+				"libc6:i386, glibc:i686."},
 		{Name: columnArchitecture, Type: modules.TypeText, Computed: true,
-			Doc: "Its architecture, such as amd64, or all."},
+			Doc: "Its architecture, such as amd64 or x86_64, or all or noarch."},
 		{Name: columnVersion, Type: modules.TypeText, OptionalComputed: true,
 			Check: "version ~ '" + runner.PackageVersion + "'",
-			Doc: "Its version. NULL: what apt chooses. To bring it up to date: UPDATE host_package SET version = " +
-				"latest. An older one is installed too. While the engine changes it, it is the old one."},
+			Doc: "Its version, of rpm with the release and with the epoch unless that is 0: 1:1.20.1-14.el9. NULL: " +
+				"what apt or dnf chooses. To bring it up to date: UPDATE host_package SET version = latest. An older " +
+				"one is installed too. While the engine changes it, it is the old one."},
 		{Name: columnLatest, Type: modules.TypeText, Computed: true,
-			Doc: "The version that apt would choose now, by the repositories' lists and the host's preferences; NULL " +
-				"if it knows of none."},
+			Doc: "The version that apt or dnf would choose now, by the repositories' lists and the host's " +
+				"preferences; NULL if it knows of none."},
 		{Name: columnHeld, Type: modules.TypeBool, Required: true, Default: "false",
-			Doc: "Whether apt leaves it at its version, as by apt-mark hold. You may change its version here " +
-				"nevertheless."},
+			Doc: "Whether it is left at its version, as by apt-mark hold or dnf versionlock, which is a plugin. You " +
+				"may change its version here nevertheless."},
 		// What an INSERT does not say is taken from a package that is there. These two it says always, which a default
 		// that is spelt otherwise than the value means: whoever wants a package wants it for itself, and whole.
 		{Name: columnAutomatic, Type: modules.TypeBool, Required: true, Default: "(NOT true)",
-			Doc: "Whether it was installed because another needs it, so that apt-get autoremove may remove it. The " +
-				"engine itself removes nothing for that."},
+			Doc: "Whether it was installed because another needs it, so that autoremove of apt-get or dnf may remove " +
+				"it. The engine itself removes nothing for that."},
 		{Name: columnConfigured, Type: modules.TypeBool, Required: true, Default: "(NOT false)",
-			Doc: "Whether dpkg has ended what it began with it, triggers and a purge included. false after an " +
-				"interruption: set it to true to have dpkg go on. What the engine itself began goes on unasked."},
+			Doc: "Whether what was begun with it has ended, triggers and a purge included. false after an " +
+				"interruption: set it to true to have it go on. What the engine itself began goes on unasked."},
 		{Name: columnEssential, Type: modules.TypeBool, Computed: true,
 			Doc: "Whether the host cannot be without it. Such a package is never removed, nor are the kernel, " +
 				"systemd, sudo and openssh-server."},
 		{Name: columnPurge, Type: modules.TypeBool, Required: true, Default: "false", Local: true,
-			Doc: "Whether a DELETE removes its configuration too. The host does not know of it."},
+			Doc: "Whether a DELETE removes its configuration too, which dnf refuses. The host does not know of it."},
 		{Name: columnMayRemove, Type: modules.TypeTexts, Local: true, Unordered: true, EmptyIsNull: true,
 			Doc: "The names of packages that may be removed besides when this one is installed, changed or removed. " +
 				"The host does not know of it."},
