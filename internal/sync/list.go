@@ -339,7 +339,11 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	if errors.As(err, &unread) {
 		err = nil
 	}
-	if l.fatal == nil && !modules.NotPermitted(err) { // what an interrupted listing has shown is there
+	switch {
+	case l.fatal != nil:
+	case modules.NotPermitted(err):
+		l.leave()
+	default: // what an interrupted listing has shown is there
 		err = cmp.Or(err, l.add(ctx, nil, 1))
 	}
 	switch {
@@ -394,11 +398,14 @@ type listing struct {
 	c     *cycle
 	table *modules.Table
 	scope modules.Scope
-	seen  *sighting
 	later *later
+	fatal error // no error of the listing
+
+	// What follows is touched with the gate of the preemption held: what is pushed meanwhile has the rows matched
+	// first.
+	seen  *sighting
 	rows  []modules.Observation // not looked at yet
 	steps []decide.Step
-	fatal error // no error of the listing
 }
 
 // add takes a page, and looks at what there is once it is so much.
@@ -414,10 +421,19 @@ func (l *listing) add(ctx context.Context, rows []modules.Observation, enough in
 	if len(l.rows) < enough {
 		return nil
 	}
-	return l.match(ctx)
+	l.fatal = l.match(ctx)
+	return l.fatal
 }
 
-// match looks at what there is.
+// leave leaves what has not been looked at.
+func (l *listing) leave() {
+	l.c.preempt.gate.RLock()
+	defer l.c.preempt.gate.RUnlock()
+	l.rows = nil
+}
+
+// match looks at what there is. Once the listing has ended, and nothing is left, it touches nothing that whoever listed
+// reads then.
 func (l *listing) match(ctx context.Context) error {
 	rows := l.rows
 	l.rows = nil
@@ -426,7 +442,6 @@ func (l *listing) match(ctx context.Context) error {
 	}
 	steps, err := l.c.match(ctx, l.table, l.scope, rows, l.seen)
 	l.steps = append(l.steps, steps...)
-	l.fatal = err
 	return err
 }
 
