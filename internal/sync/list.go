@@ -342,7 +342,7 @@ func (c *cycle) listScope(ctx context.Context, t *modules.Table, scope modules.S
 	switch {
 	case l.fatal != nil:
 	case modules.NotPermitted(err):
-		l.leave()
+		l.discard()
 	default: // what an interrupted listing has shown is there
 		err = cmp.Or(err, l.add(ctx, nil, 1))
 	}
@@ -425,8 +425,8 @@ func (l *listing) add(ctx context.Context, rows []modules.Observation, enough in
 	return l.fatal
 }
 
-// leave leaves what has not been looked at.
-func (l *listing) leave() {
+// discard forgets what has not been looked at.
+func (l *listing) discard() {
 	l.c.preempt.gate.RLock()
 	defer l.c.preempt.gate.RUnlock()
 	l.rows = nil
