@@ -15,7 +15,7 @@ import (
 func TestElapsed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.exec(`UPDATE iasql_settings SET value = '3 seconds' WHERE name = 'consistency_window'`)
+	const window = 3 * time.Second
 	b.exec(`INSERT INTO box (label) VALUES ('a')`)
 	// call journals a call by one engine, and leaves it without an end if unknown.
 	call := func(db *postgres.Database, result decide.Result, takes time.Duration) {
@@ -51,7 +51,7 @@ func TestElapsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, open, err := db.Intents(t.Context(), "main")
+		own, open, err := db.Intents(t.Context(), "main", window)
 		if err != nil {
 			t.Fatal(err)
 		}

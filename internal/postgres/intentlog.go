@@ -184,22 +184,20 @@ const window = `(SELECT iasql_internal.consistency_window($1))`
 
 // Intents implements [store.Store]. What ended well does not change any more, so that it
 // is read once, and a cycle costs the same however many calls there were before it.
-func (d *Database) Intents(ctx context.Context, account string) (recent []*decide.Intent, inDoubt []decide.Intent,
-	err error) {
+func (d *Database) Intents(ctx context.Context, account string, window time.Duration) (recent []*decide.Intent,
+	inDoubt []decide.Intent, err error) {
 	known := d.entries.of(account)
 	now := d.clocks.now(account)
-	read, err := d.readLog(ctx, account, now, known.since)
-	// entries that are known no more may count again
-	if err == nil && read.window > known.window && known.since > noEntries {
-		known.list = nil
-		read, err = d.readLog(ctx, account, now, noEntries)
+	if window > known.window { // entries that are known no more may count again
+		known.list, known.since = nil, noEntries
 	}
+	read, err := d.readLog(ctx, account, now, window, known.since)
 	if err != nil {
 		return nil, nil, err
 	}
 	list := mergeEntries(known.list, read.done)
-	list = slices.DeleteFunc(list, func(e logged) bool { return e.elapsed <= now-read.window })
-	d.entries.keep(account, recentEntries{since: known.taken, window: read.window, list: list})
+	list = slices.DeleteFunc(list, func(e logged) bool { return e.elapsed <= now-window.Seconds() })
+	d.entries.keep(account, recentEntries{since: known.taken, window: window, list: list})
 	recent = make([]*decide.Intent, 0, len(list)+len(read.others))
 	for _, e := range list {
 		recent = append(recent, e.intent)
@@ -216,7 +214,6 @@ const noEntries = -1
 
 // logRead is what a reading of the log has found.
 type logRead struct {
-	window  float64
 	done    []logged         // of the window: ended well
 	others  []*decide.Intent // of the window: may change, or do not tell the account's time
 	inDoubt []decide.Intent
@@ -224,10 +221,10 @@ type logRead struct {
 
 // readLog reads what is in doubt, and the entries of the window: of those that ended
 // well, only those that did so at a time of the account or later.
-func (d *Database) readLog(ctx context.Context, account string, now, since float64) (r logRead, err error) {
+func (d *Database) readLog(ctx context.Context, account string, now float64, window time.Duration,
+	since float64) (r logRead, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`SELECT `+window, account).QueryRow(func(row pgx.Row) error { return row.Scan(&r.window) })
-	batch.Queue(recentStatement, account, now, since).Query(func(rows pgx.Rows) error {
+	batch.Queue(recentStatement, account, now, since, window.Seconds()).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			i := &decide.Intent{IDs: []int64{0}}
 			var columns []byte
@@ -248,15 +245,15 @@ func (d *Database) readLog(ctx context.Context, account string, now, since float
 		}
 		return rows.Err()
 	})
-	batch.Queue(inDoubtStatement, account, now).Query(func(rows pgx.Rows) (err error) {
+	batch.Queue(inDoubtStatement, account, now, window.Seconds()).Query(func(rows pgx.Rows) (err error) {
 		r.inDoubt, err = pgx.CollectRows(rows, d.scanInDoubt)
 		return err
 	})
 	return r, d.Pool.SendBatch(ctx, batch).Close()
 }
 
-// recentStatement reads the entries of an account's ($1) consistency window, which ends
-// now ($2), by three indexes: what ended well at a time ($3) or later; what is or was in
+// recentStatement reads the entries of an account's ($1) consistency window ($4, in seconds), which
+// ends now ($2), by three indexes: what ended well at a time ($3) or later; what is or was in
 // doubt; and what engines of an earlier version have written.
 //
 // The upper bounds are of no effect on the answer. Without one PostgreSQL takes a bound
@@ -267,15 +264,15 @@ const recentStatement = `
 	SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result, elapsed
 	FROM (
 		SELECT * FROM public.iasql_operations
-		WHERE account = $1 AND elapsed >= $3 AND elapsed > $2::double precision - ` + window + ` AND elapsed < 'Infinity'
+		WHERE account = $1 AND elapsed >= $3 AND elapsed > $2::double precision - $4::double precision AND elapsed < 'Infinity'
 		  AND result = 'ok'
 		UNION ALL
 		SELECT * FROM public.iasql_operations
-		WHERE account = $1 AND elapsed > $2 - ` + window + ` AND elapsed < 'Infinity'
+		WHERE account = $1 AND elapsed > $2 - $4 AND elapsed < 'Infinity'
 		  AND result IN ('unknown', 'abandoned') AND key IS NOT NULL
 		UNION ALL
 		SELECT * FROM public.iasql_operations
-		WHERE account = $1 AND elapsed IS NULL AND ended > now() - make_interval(secs => ` + window + `)
+		WHERE account = $1 AND elapsed IS NULL AND ended > now() - make_interval(secs => $4)
 		  AND (result = 'ok' OR result IN ('unknown', 'abandoned') AND key IS NOT NULL)
 	) o
 	WHERE kind <> 'call' ORDER BY id`
@@ -318,7 +315,7 @@ type recentEntries struct {
 	// since is what taken was when the entries were read: those that ended later have
 	// to be read again. noEntries: none are known.
 	since  float64
-	window float64
+	window time.Duration
 	list   []logged // in the order of the log
 }
 
@@ -427,14 +424,13 @@ func (d *Database) changesJSON(table string, changes map[string]decide.ValueChan
 }
 
 // inDoubtStatement reads the operations of an account ($1) whose end is not known now
-// ($2). The calls of one operation have one token, or are about one object: deletions of
+// ($2), with the consistency window ($3, in seconds). The calls of one operation have one token, or are about one object: deletions of
 // what has no record, or of what a record has replaced, are as many operations as there
 // are objects.
 const inDoubtStatement = `
 	SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
 	       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-	       coalesce(max(elapsed) < $2 - 2 * ` + window + `, max(started) < now() - make_interval(secs => 2 * ` +
-	window + `)),
+	       coalesce(max(elapsed) < $2::double precision - 2 * $3::double precision, max(started) < now() - make_interval(secs => 2 * $3)),
 	       coalesce((array_agg(request ORDER BY id DESC) FILTER (WHERE request IS NOT NULL))[1], '')
 	FROM public.iasql_operations
 	WHERE account = $1 AND ended IS NULL AND kind <> 'call'

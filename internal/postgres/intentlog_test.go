@@ -324,7 +324,7 @@ func TestManyRecentCalls(t *testing.T) {
 	}
 	another := &postgres.Database{Pool: b.engine, Registry: b.registry}
 	for name, db := range map[string]*postgres.Database{"which has read them": b.db, "another": another} {
-		if list, _, err := db.Intents(t.Context(), "main"); err != nil || len(list) != calls+size-99 {
+		if list, _, err := db.Intents(t.Context(), "main", time.Hour); err != nil || len(list) != calls+size-99 {
 			t.Errorf("an engine, %s, knows of %d calls: %v", name, len(list), err)
 		}
 	}

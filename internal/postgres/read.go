@@ -447,13 +447,12 @@ func (d *Database) scanDeposed(rows pgx.Rows) (subjects []*decide.Subject, err e
 }
 
 // Found implements [store.Store].
-func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64) ([]int64, error) {
+func (d *Database) Found(ctx context.Context, t *modules.Table, ids []int64, window time.Duration) ([]int64, error) {
 	rows, err := d.Pool.Query(ctx, `
 		SELECT DISTINCT record_id FROM public.iasql_audit_log
 		WHERE record_id = ANY ($2) AND table_name = $1 AND change_type = 'INSERT' AND settled
-		  AND settled_at BETWEEN clock_timestamp() - make_interval(secs => `+window+
-		`) AND clock_timestamp() -- unless the clock was put back
-		ORDER BY 1`, t.Name, ids)
+		  AND settled_at BETWEEN clock_timestamp() - make_interval(secs => $3) AND clock_timestamp() -- unless the clock was put back
+		ORDER BY 1`, t.Name, ids, window.Seconds())
 	if err != nil {
 		return nil, err
 	}

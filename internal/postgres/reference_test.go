@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -67,7 +68,7 @@ func TestDanglingStored(t *testing.T) {
 		t.Errorf("it is remembered to be of %v: %v", found[0].RememberedBy, err)
 	}
 
-	_, open, err := b.db.Intents(t.Context(), "main")
+	_, open, err := b.db.Intents(t.Context(), "main", time.Minute)
 	if err != nil || len(open) != 2 {
 		t.Fatalf("%d operations in doubt: %v", len(open), err)
 	}

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"iasql/internal/modules"
 	"iasql/internal/store"
@@ -54,7 +55,7 @@ func TestFoundLately(t *testing.T) {
 		want bool
 	}{{"1 second", true}, {"59 seconds", true}, {"62 seconds", false}, {"-1 day", false}} {
 		b.exec(`UPDATE public.iasql_audit_log SET settled_at = clock_timestamp() - $1::text::interval WHERE table_name = 'box' AND change_type = 'INSERT'`, c.ago)
-		found, err := b.db.Found(t.Context(), boxTable, []int64{id})
+		found, err := b.db.Found(t.Context(), boxTable, []int64{id}, time.Minute)
 		if err != nil || (len(found) == 1) != c.want {
 			t.Errorf("found %s ago: %v, %v", c.ago, found, err)
 		}

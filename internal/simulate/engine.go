@@ -347,7 +347,7 @@ func (r *run) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decide.
 }
 
 // Found implements store.Store.
-func (r *run) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, error) {
+func (r *run) Found(_ context.Context, t *modules.Table, ids []int64, _ time.Duration) ([]int64, error) {
 	err := r.boundary("Found " + t.Name)
 	return r.w.db.foundLately(t, ids), err
 }
@@ -391,7 +391,7 @@ func (r *run) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row) e
 }
 
 // Intents implements store.Store.
-func (r *run) Intents(context.Context, string) ([]*decide.Intent, []decide.Intent, error) {
+func (r *run) Intents(context.Context, string, time.Duration) ([]*decide.Intent, []decide.Intent, error) {
 	if err := r.boundary("Intents"); err != nil {
 		return nil, nil, err
 	}

@@ -352,7 +352,7 @@ func (s *Store) Load(_ context.Context, t *modules.Table, ids []int64) ([]*decid
 }
 
 // Found implements [store.Store].
-func (s *Store) Found(_ context.Context, t *modules.Table, ids []int64) ([]int64, error) {
+func (s *Store) Found(_ context.Context, t *modules.Table, ids []int64, _ time.Duration) ([]int64, error) {
 	return s.w.db.foundLately(t, ids), nil
 }
 
@@ -392,7 +392,7 @@ func (s *Store) ToCloud(_ context.Context, t *modules.Table, rows []modules.Row)
 }
 
 // Intents implements [store.Store].
-func (s *Store) Intents(_ context.Context, of string) ([]*decide.Intent, []decide.Intent, error) {
+func (s *Store) Intents(_ context.Context, of string, _ time.Duration) ([]*decide.Intent, []decide.Intent, error) {
 	if of != account {
 		return nil, nil, nil
 	}

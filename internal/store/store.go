@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"iasql/internal/decide"
 	"iasql/internal/modules"
@@ -59,7 +60,7 @@ type Subjects interface {
 	// Found returns those of the records of which an INSERT was settled within the
 	// consistency window: engines had found their objects in the cloud. What an engine
 	// inserts itself is settled at once.
-	Found(ctx context.Context, table *modules.Table, ids []int64) ([]int64, error)
+	Found(ctx context.Context, table *modules.Table, ids []int64, window time.Duration) ([]int64, error)
 	// Creations returns how many calls to create objects the intent log has for each of the records, of those that the
 	// cloud took, and whose end is known, well or not: a call that it refused at once leaves the token for the
 	// next. Records without any are left out.
@@ -91,14 +92,15 @@ type IntentLog interface {
 	// Intents returns two things of the log.
 	//
 	// The recent ones are the calls by which this and other engines have changed the
-	// account's objects within the consistency window, or may have, of objects of a
-	// known key; each entry of the log by itself, oldest first.
+	// account's objects within the consistency window of its [Settings], or may have,
+	// of objects of a known key; each entry of the log by itself, oldest first.
 	//
 	// Those in doubt are the intents whose end is not known: the engine died, or the
 	// answer was lost. Calls of one kind for one record are one operation if they
 	// have the same token or, where they create nothing, if they are about the same
 	// key.
-	Intents(ctx context.Context, account string) (recent []*decide.Intent, inDoubt []decide.Intent, err error)
+	Intents(ctx context.Context, account string, window time.Duration) (recent []*decide.Intent,
+		inDoubt []decide.Intent, err error)
 	// Begin writes the entry of a call that is about to be made. It returns
 	// [ErrRefused] when the mode of the record, or for an update that of one of
 	// its columns, is TRACK, or another batch than the lease's has the record staged

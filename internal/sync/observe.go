@@ -180,7 +180,7 @@ func (c *cycle) foundLately(ctx context.Context, t *modules.Table, absent []*dec
 	if len(ids) == 0 {
 		return nil
 	}
-	found, err := c.Store.Found(ctx, t, ids)
+	found, err := c.Store.Found(ctx, t, ids, c.settings.ConsistencyWindow)
 	if err != nil {
 		return fmt.Errorf("read which records of %s were found lately: %w", t.Name, err)
 	}

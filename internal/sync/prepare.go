@@ -30,7 +30,7 @@ func (c *cycle) prepare(ctx context.Context) (err error) {
 // readIntents reads by which calls engines have changed objects lately (R13), and which
 // calls may have happened (R6).
 func (c *cycle) readIntents(ctx context.Context) error {
-	recent, inDoubt, err := c.Store.Intents(ctx, c.lease.Account)
+	recent, inDoubt, err := c.Store.Intents(ctx, c.lease.Account, c.settings.ConsistencyWindow)
 	if err != nil {
 		return fmt.Errorf("read the intent log: %w", err)
 	}

@@ -300,8 +300,8 @@ func (p *player) foundLately(rng *rand.Rand) {
 		theirs[i] = p.ofTable(t.Name).subject(id)
 	}
 	p.does("Found %s %v", t.Name, ids)
-	m, merr := p.m.Found(p.ctx, t, ids)
-	s, serr := p.s.Found(p.ctx, t, theirs)
+	m, merr := p.m.Found(p.ctx, t, ids, simulate.Window)
+	s, serr := p.s.Found(p.ctx, t, theirs, simulate.Window)
 	if p.errs(merr, serr) {
 		p.compare("found", list(m, true, func(id int64) string {
 			return p.ref(model, decide.RecordRef{Table: t.Name, ID: id})
@@ -426,8 +426,8 @@ func (p *player) intents(rng *rand.Rand) {
 }
 
 func (p *player) intentsOf(of string) {
-	m, open, merr := p.m.Intents(p.ctx, of)
-	s, theirs, serr := p.s.Intents(p.ctx, of)
+	m, open, merr := p.m.Intents(p.ctx, of, simulate.Window)
+	s, theirs, serr := p.s.Intents(p.ctx, of, simulate.Window)
 	if p.errs(merr, serr) {
 		p.compare("recent intents", list(m, false, func(i *decide.Intent) string { return p.logged(model, *i) }),
 			list(s, false, func(i *decide.Intent) string { return p.logged(subject, *i) }))

@@ -33,7 +33,7 @@ type flawed struct {
 	load    func(context.Context, *modules.Table, []int64) ([]*decide.Subject, error)
 	finish  func(context.Context, store.Lease, []store.Outcome) error
 	settle  func(context.Context, store.Lease, []store.Settlement) error
-	intents func(context.Context, string) ([]*decide.Intent, []decide.Intent, error)
+	intents func(context.Context, string, time.Duration) ([]*decide.Intent, []decide.Intent, error)
 	update  func(context.Context, int, string, int64, modules.Row) (bool, error)
 	remove  func(context.Context, int, string, int64) (bool, error)
 	undo    func(context.Context, int) (bool, error)
@@ -112,11 +112,12 @@ func (f *flawed) Settle(ctx context.Context, l store.Lease, s []store.Settlement
 	return f.Store.Settle(ctx, l, s)
 }
 
-func (f *flawed) Intents(ctx context.Context, account string) ([]*decide.Intent, []decide.Intent, error) {
+func (f *flawed) Intents(ctx context.Context, account string, window time.Duration) ([]*decide.Intent,
+	[]decide.Intent, error) {
 	if f.intents != nil {
-		return f.intents(ctx, account)
+		return f.intents(ctx, account, window)
 	}
-	return f.Store.Intents(ctx, account)
+	return f.Store.Intents(ctx, account, window)
 }
 
 func (f *flawed) ToDatabase(ctx context.Context, t *modules.Table, s modules.Scope, rows []modules.Row) error {
@@ -401,14 +402,16 @@ func TestFindsDefects(t *testing.T) {
 			}
 		},
 		"Intents leaves out what is unsure": func(f *flawed) {
-			f.intents = func(ctx context.Context, account string) ([]*decide.Intent, []decide.Intent, error) {
-				recent, open, err := f.Store.Intents(ctx, account)
+			f.intents = func(ctx context.Context, account string, window time.Duration) ([]*decide.Intent,
+				[]decide.Intent, error) {
+				recent, open, err := f.Store.Intents(ctx, account, window)
 				return slices.DeleteFunc(recent, (*decide.Intent).Unsure), open, err
 			}
 		},
 		"Intents in doubt are too early expired": func(f *flawed) {
-			f.intents = func(ctx context.Context, account string) ([]*decide.Intent, []decide.Intent, error) {
-				recent, open, err := f.Store.Intents(ctx, account)
+			f.intents = func(ctx context.Context, account string, window time.Duration) ([]*decide.Intent,
+				[]decide.Intent, error) {
+				recent, open, err := f.Store.Intents(ctx, account, window)
 				for i := range open {
 					open[i].Expired = true
 				}
