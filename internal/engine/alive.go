@@ -41,6 +41,7 @@ func (m *moving) still() time.Duration { return time.Since(time.Unix(0, m.moved.
 type pulse struct {
 	lock  gosync.Mutex
 	under map[*moving]bool
+	begun int           // how many there have been
 	most  time.Duration // maxStill, but in tests
 }
 
@@ -60,6 +61,7 @@ func (p *pulse) begin(what string) *moving {
 		p.under = map[*moving]bool{}
 	}
 	p.under[m] = true
+	p.begun++
 	return m
 }
 
@@ -67,6 +69,13 @@ func (p *pulse) end(m *moving) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	delete(p.under, m)
+}
+
+// count returns how many cycles have begun, and how many of them are under way.
+func (p *pulse) count() (begun, under int) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.begun, len(p.under)
 }
 
 // stuck says which cycles stand although they were told to end, "" if none does.

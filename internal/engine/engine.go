@@ -293,6 +293,7 @@ func (e *Engine) Wait(ctx context.Context) {
 	watching.Go(func() { e.lookForNewer(watch) })
 	watching.Go(func() { e.keepSchedule(watch) })
 	watching.Go(func() { e.keepSearch(watch) })
+	watching.Go(func() { e.releaseMemory(watch) })
 	finish, leave := context.WithCancel(context.WithoutCancel(ctx))
 	others.Go(func() { e.finishOthers(finish) })
 	if e.options.Watch != nil {
