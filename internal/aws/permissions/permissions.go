@@ -331,7 +331,10 @@ var besides = map[string][]string{
 	"kinesis:CreateStream":                      {"kinesis:AddTagsToStream"},
 	"kms:CreateKey":                             {"iam:CreateServiceLinkedRole", "kms:TagResource"},
 	"lambda:CreateFunction": {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets",
-		"ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource"},
+		"ec2:DescribeVpcs", "iam:PassRole", "lambda:TagResource", "s3:GetObject", "s3:GetObjectVersion"},
+	// What lies in S3 is read by the right of who deploys it (Lambda Developer Guide, "Deploying Lambda functions as
+	// .zip file archives").
+	"lambda:UpdateFunctionCode": {"s3:GetObject", "s3:GetObjectVersion"},
 	"lambda:UpdateFunctionConfiguration": {"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets",
 		"ec2:DescribeVpcs", "iam:PassRole"},
 	"memorydb:CreateCluster":     {"iam:CreateServiceLinkedRole", "memorydb:TagResource"},

@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"iasql/internal/aws"
 	"iasql/internal/modules"
@@ -41,6 +43,27 @@ func zipped(t *testing.T, code string) modules.Value {
 		t.Fatal(err)
 	}
 	return modules.Text(base64.StdEncoding.EncodeToString(b.Bytes()))
+}
+
+// upload puts an object into a bucket that it makes.
+func upload(ctx context.Context, t *testing.T, clients *aws.Clients, scope modules.Scope, bucket, key string,
+	content []byte) {
+	t.Helper()
+	client, err := aws.Client(ctx, clients.Permitted(awstest.Permit()), scope, func(cfg awssdk.Config) *s3.Client {
+		return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &bucket,
+		CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
+			LocationConstraint: s3types.BucketLocationConstraint(scope.Region)}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key,
+		Body: bytes.NewReader(content)}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func createRole(ctx context.Context, t *testing.T, clients *aws.Clients, name string) {
@@ -329,8 +352,47 @@ func TestCode(t *testing.T) {
 	if calls, _ := journal.Take(); len(calls) != 1 {
 		t.Errorf("made the calls %v, want one", calls)
 	}
-	if is := get(); is["code_sha256"] == was["code_sha256"] || is["architecture"] != was["architecture"] {
+	is := get()
+	if is["code_sha256"] == was["code_sha256"] || is["architecture"] != was["architecture"] {
 		t.Errorf("the code is as it was: %v", is)
+	}
+
+	inS3, err := base64.StdEncoding.DecodeString(zipped(t, "def handler(e, c): return 1").String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload(ctx, t, clients, scope, "builds", "code.zip", inS3)
+	at := func(bucket string) modules.Value {
+		v, err := modules.JSON(map[string]string{bucket: "builds", "S3Key": "code.zip"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	was, row["zip_b64"] = is, modules.Null
+	row["code_s3"] = at("S3Bucket")
+	if err := awstest.Update(ctx, r, permit, scope, was, row, []string{"code_s3"}); err != nil {
+		t.Fatal(err)
+	}
+	if calls, _ := journal.Take(); len(calls) != 1 {
+		t.Errorf("made the calls %v, want one", calls)
+	}
+	shipped := get()
+	if shipped["code_sha256"] == was["code_sha256"] {
+		t.Errorf("the code is not that in S3: %v", shipped)
+	}
+	other := want(t, "from-s3")
+	other["zip_b64"], other["code_s3"] = modules.Null, row["code_s3"]
+	if identity, err = awstest.Create(ctx, r, permit, scope, other, ""); err != nil {
+		t.Fatal(err)
+	}
+	if made := get(); made["code_sha256"] != shipped["code_sha256"] || made["package_type"] != modules.Text("Zip") {
+		t.Errorf("made of code in S3: %v", made)
+	}
+	other["name"], other["code_s3"] = modules.Text("typo"), at("Bucket")
+	if _, err := awstest.Create(ctx, r, permit, scope, other, ""); modules.ClassOf(err) != modules.Invalid ||
+		!strings.Contains(err.Error(), `"Bucket"`) {
+		t.Errorf("create with a name that AWS does not know: %v", err)
 	}
 
 	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); modules.ClassOf(err) != modules.Exists {

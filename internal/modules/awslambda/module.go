@@ -26,7 +26,7 @@ func Module(c *aws.Clients) *modules.Module {
 	groups := newSecurityGroups(c)
 	return &modules.Module{
 		Name:         "aws_lambda",
-		Version:      7,
+		Version:      8,
 		Doc:          "Functions that run without servers (Lambda).",
 		Dependencies: []string{"aws_iam", "aws_security_group"},
 		Resources:    []modules.Resource{newFunction(c, groups), groups},
