@@ -429,6 +429,8 @@ func (t *Table) Validate() error {
 			return fmt.Errorf("table %s: column %q: name, type and doc are required", t.Name, c.Name)
 		case c.Computed && c.CreateOnly, c.Computed && c.WriteOnly, c.Local && (c.Computed || c.CreateOnly):
 			return fmt.Errorf("table %s: column %s: its flags exclude each other", t.Name, c.Name)
+		case c.WriteOnly && c.Type != TypeText:
+			return fmt.Errorf("table %s: column %s: the vault keeps text only", t.Name, c.Name)
 		case c.References != nil && !c.References.ByKey && c.Type != TypeBigint:
 			return fmt.Errorf("table %s: column %s: references an id and must be bigint", t.Name, c.Name)
 		case c.References != nil && c.References.Part == PartAlong && c.References.ByKey:

@@ -5,10 +5,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"os"
 )
 
 var awsLambda = Module{
 	Name: "aws_lambda",
+	CLI: []string{`s3api create-bucket --bucket builds`,
+		`s3api put-object --bucket builds --key first.zip --body testdata/other.zip`,
+		`s3api put-object --bucket builds --key second.zip --body testdata/index.zip`},
 	Setup: []string{
 		`INSERT INTO iam_role (role_name, assume_role_policy_document, attached_policies_arns) SELECT name, '` +
 			trust("lambda") + `', '{arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole}' FROM unnest('{first,second,third}'::text[]) name`,
@@ -67,6 +71,19 @@ var awsLambda = Module{
 				unkept("moto: no PutFunctionCodeSigningConfig, PutFunctionScalingConfig, PutFunctionRecursionConfig and "+
 					"PutRuntimeManagementConfig", "code_signing_config_arn", "function_scaling_config", "recursive_loop",
 					"runtime_management_config")),
+		},
+		{
+			Name: "lambda_function", Kind: "of code in S3", Identity: "name", ID: "stored-$n",
+			Insert: `(name, role_name, runtime, handler, code_uri) VALUES ('$id', 'first', 'python3.12', 'index.handler', 's3://builds/first.zip')`,
+			See:    `lambda get-function --function-name $id`,
+			Create: run(`lambda create-function --function-name $id --role arn:aws:iam::$account:role/first --runtime python3.12 --handler index.handler --code S3Bucket=builds,S3Key=first.zip`),
+			Delete: run(`lambda delete-function --function-name $id`),
+			Change: []Change{{
+				Column: "code_uri", SQL: `'s3://builds/second.zip'`,
+				See:  `lambda get-function-configuration --function-name $id --query CodeSha256`,
+				Want: hash(inFile("testdata/index.zip")),
+			}},
+			Replace: Replace{Column: "name", SQL: `'stored-other'`, With: `code_uri = 's3://builds/first.zip'`, ID: "stored-other"},
 		},
 		{
 			Name: "lambda_function", Kind: "of an image", Identity: "name", ID: "image-$n",
@@ -136,6 +153,15 @@ func zipped(result string) string {
 		panic(err)
 	}
 	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// inFile is a function's code that is in a file.
+func inFile(name string) string {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return base64.StdEncoding.EncodeToString(content)
 }
 
 // hash is the code's hash as Lambda tells it.

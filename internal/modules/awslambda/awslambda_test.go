@@ -362,16 +362,9 @@ func TestCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	upload(ctx, t, clients, scope, "builds", "code.zip", inS3)
-	at := func(bucket string) modules.Value {
-		v, err := modules.JSON(map[string]string{bucket: "builds", "S3Key": "code.zip"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 	was, row["zip_b64"] = is, modules.Null
-	row["code_s3"] = at("S3Bucket")
-	if err := awstest.Update(ctx, r, permit, scope, was, row, []string{"code_s3"}); err != nil {
+	row["code_uri"] = modules.Text("s3://builds/code.zip")
+	if err := awstest.Update(ctx, r, permit, scope, was, row, []string{"code_uri"}); err != nil {
 		t.Fatal(err)
 	}
 	if calls, _ := journal.Take(); len(calls) != 1 {
@@ -382,19 +375,13 @@ func TestCode(t *testing.T) {
 		t.Errorf("the code is not that in S3: %v", shipped)
 	}
 	other := want(t, "from-s3")
-	other["zip_b64"], other["code_s3"] = modules.Null, row["code_s3"]
+	other["zip_b64"], other["code_uri"] = modules.Null, row["code_uri"]
 	if identity, err = awstest.Create(ctx, r, permit, scope, other, ""); err != nil {
 		t.Fatal(err)
 	}
 	if made := get(); made["code_sha256"] != shipped["code_sha256"] || made["package_type"] != modules.Text("Zip") {
 		t.Errorf("made of code in S3: %v", made)
 	}
-	other["name"], other["code_s3"] = modules.Text("typo"), at("Bucket")
-	if _, err := awstest.Create(ctx, r, permit, scope, other, ""); modules.ClassOf(err) != modules.Invalid ||
-		!strings.Contains(err.Error(), `"Bucket"`) {
-		t.Errorf("create with a name that AWS does not know: %v", err)
-	}
-
 	if _, err := awstest.Create(ctx, r, permit, scope, row, ""); modules.ClassOf(err) != modules.Exists {
 		t.Errorf("create again: %v, want class %s", err, modules.Exists)
 	}
@@ -551,6 +538,22 @@ func TestUnread(t *testing.T) {
 			if _, known := rows[0][column]; known == (column == unknown) {
 				t.Errorf("%s: %s is known: %t", answer, column, known)
 			}
+		}
+	}
+}
+
+func TestFromS3(t *testing.T) {
+	t.Parallel()
+	for uri, want := range map[string]string{
+		"s3://builds/app.zip":                       "builds app.zip none",
+		"s3://builds/a/b?c/app.zip":                 "builds a/b?c/app.zip none",
+		"s3://builds/app.zip?versionId=3sL4kqtJlcp": "builds app.zip 3sL4kqtJlcp",
+	} {
+		version := awssdk.String("none")
+		var bucket, key *string
+		fromS3(modules.Text(uri), &bucket, &key, &version)
+		if got := *bucket + " " + *key + " " + *version; got != want {
+			t.Errorf("%s is %s, want %s", uri, got, want)
 		}
 	}
 }

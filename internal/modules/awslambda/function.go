@@ -3,7 +3,6 @@ package awslambda
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -23,7 +22,7 @@ import (
 func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 	return declare.New(c, declare.Table[lambda.GetFunctionOutput]{
 		Name:    "lambda_function",
-		Doc:     "Functions, made of a zip file (zip_b64 or code_s3) or of a container image (image_uri).",
+		Doc:     "Functions, made of a zip file (zip_b64 or code_uri) or of a container image (image_uri).",
 		Service: declare.Service(lambda.NewFromConfig),
 		Columns: slices.Concat([]declare.Column{
 			declare.Name("name", "Configuration.FunctionName",
@@ -35,11 +34,10 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			declare.Text("zip_b64", "", "Its code, a zip file in base64. Set it to deploy; it is blanked once "+
 				"pushed, and code_sha256 tells what runs. Needed to create or replace one.").
 				WriteOnly().In("Code.ZipFile", "ZipFile").As(code),
-			declare.JSON("code_s3", "", `Where its code, a zip file, lies in S3, in a bucket of its region: {"S3Bucket": `+
-				`"builds", "S3Key": "app.zip"}, and S3ObjectVersion if it is not the newest one. Set it to deploy, in `+
-				`place of zip_b64, which takes 50 MB at most; it is blanked once pushed, too.`).
-				WriteOnly().Check(`jsonb_typeof(code_s3 -> 'S3Bucket') = 'string' AND jsonb_typeof(code_s3 -> 'S3Key') = 'string'`).
-				Since(8),
+			declare.Text("code_uri", "", "Where its code, a zip file, lies in S3, in a bucket of its region: "+
+				"s3://builds/app.zip, or s3://builds/app.zip?versionId=3sL4k… for a version of the object. Set it to "+
+				"deploy, in place of zip_b64, which takes 50 MB at most; it is blanked once pushed, too.").
+				WriteOnly().Matches("^s3://[^/]+/.+$").Since(8),
 			declare.Text("image_uri", "Code.ImageUri", "The container image in ECR that it runs in place of a zip "+
 				"file, such as 123456789012.dkr.ecr.us-east-1.amazonaws.com/app:7, which Lambda has to be allowed to "+
 				"read; handler and runtime are NULL then. A tag counts when it is set: to deploy what it has been "+
@@ -54,7 +52,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 				"What runs the code, such as nodejs22.x, python3.13 or provided.al2023.").In("Runtime"),
 			declare.Text("architecture", "Configuration.Architectures[0]",
 				"The instruction set that the code is for. Default x86_64. AWS changes it only together with the "+
-					"code: set zip_b64 or code_s3, too.").
+					"code: set zip_b64 or code_uri, too.").
 				In("Architectures[0]").Default("'x86_64'").OneOf("x86_64", "arm64").Absent(modules.Text("x86_64")),
 			declare.Integer("memory_size", "Configuration.MemorySize",
 				"How many MB of memory it has, from 128 to 32768; processors grow with them. Default 128. AWS "+
@@ -138,7 +136,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		// by which its security groups name it
 		Uniques: [][]string{{modules.ColumnAccount, modules.ColumnRegion, "arn"}},
 		Checks: []string{"image_uri IS NULL OR num_nonnulls(handler, runtime) = 0",
-			"num_nonnulls(zip_b64, code_s3) < 2"},
+			"num_nonnulls(zip_b64, code_uri) < 2"},
 		DestroyBeforeCreate: true,
 
 		// ListFunctions leaves out state, tags and concurrency. GetFunction may be
@@ -180,10 +178,8 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 		}, set(), []declare.Update{
 			declare.Modify(declare.Call((*lambda.Client).UpdateFunctionCode, declare.Failed(refused),
 				declare.Edit(func(_ context.Context, s *declare.Step, in *lambda.UpdateFunctionCodeInput) error {
-					if s.Changes("code_s3") {
-						if err := fromS3(s, &in.S3Bucket, &in.S3Key, &in.S3ObjectVersion); err != nil {
-							return err
-						}
+					if s.Changes("code_uri") {
+						fromS3(s.Want["code_uri"], &in.S3Bucket, &in.S3Key, &in.S3ObjectVersion)
 					}
 					if in.ZipFile == nil && in.S3Key == nil && in.ImageUri == nil { // the architecture changes
 						if in.ImageUri = s.Want["image_uri"].Ptr(); in.ImageUri == nil {
@@ -195,7 +191,7 @@ func newFunction(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 							s.Have["architecture"].String())}
 					}
 					return nil
-				})), "architecture", "image_uri", "zip_b64", "code_s3"),
+				})), "architecture", "image_uri", "zip_b64", "code_uri"),
 		}),
 		Delete:  declare.Call((*lambda.Client).DeleteFunction), // with all its versions and aliases
 		Going:   declare.In("state", string(lambdatypes.StateDeleting)),
@@ -209,13 +205,13 @@ const images = 7
 
 // noCode is the error of a function without code.
 var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
-	Message: "zip_b64 must hold the code, a zip file in base64, code_s3 say where in S3 that lies, or image_uri name a " +
+	Message: "zip_b64 must hold the code, a zip file in base64, code_uri say where in S3 that lies, or image_uri name a " +
 		"container image"}
 
 // codeToo is the error of a change of the architecture alone, which
 // UpdateFunctionCode refuses: it takes no architecture without code.
 var codeToo = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
-	Message: "AWS changes architecture only together with the code: set zip_b64 or code_s3, too"}
+	Message: "AWS changes architecture only together with the code: set zip_b64 or code_uri, too"}
 
 // latestPublished is what a version that is published is called.
 var latestPublished = declare.Codec{Encode: func(v modules.Value) (any, error) {
@@ -234,17 +230,14 @@ var code = declare.Codec{Encode: func(v modules.Value) (any, error) {
 	return zip, nil
 }}
 
-// fromS3 says where in S3 the code lies, by the names that the page FunctionCode of the Lambda API Reference has.
-func fromS3(s *declare.Step, bucket, key, version **string) error {
-	var code struct{ S3Bucket, S3Key, S3ObjectVersion *string }
-	decoder := json.NewDecoder(strings.NewReader(s.Want["code_s3"].String()))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&code); err != nil {
-		return &modules.Error{Class: modules.Invalid, Code: "InvalidCode", Err: err,
-			Message: "code_s3 takes S3Bucket, S3Key and S3ObjectVersion, which are texts: " + err.Error()}
+// fromS3 says where in S3 the code lies.
+func fromS3(uri modules.Value, bucket, key, version **string) {
+	at, of, versioned := strings.Cut(strings.TrimPrefix(uri.String(), "s3://"), "?versionId=")
+	in, name, _ := strings.Cut(at, "/")
+	*bucket, *key = &in, &name
+	if versioned {
+		*version = &of
 	}
-	*bucket, *key, *version = code.S3Bucket, code.S3Key, code.S3ObjectVersion
-	return nil
 }
 
 // unread leaves out what Lambda could not read of a function: its tags (page
@@ -309,11 +302,9 @@ func vpcConfig(ctx context.Context, s *declare.Step, subnets []string,
 // reserved_concurrent_executions, which CreateFunction does not take, is left to
 // the update.
 func completeFunction(ctx context.Context, s *declare.Step, in *lambda.CreateFunctionInput) (err error) {
-	if !s.Want["code_s3"].IsNull() {
+	if uri := s.Want["code_uri"]; !uri.IsNull() {
 		in.Code = &lambdatypes.FunctionCode{}
-		if err := fromS3(s, &in.Code.S3Bucket, &in.Code.S3Key, &in.Code.S3ObjectVersion); err != nil {
-			return err
-		}
+		fromS3(uri, &in.Code.S3Bucket, &in.Code.S3Key, &in.Code.S3ObjectVersion)
 	}
 	if in.Code == nil {
 		return noCode
