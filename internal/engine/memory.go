@@ -9,10 +9,9 @@ import (
 // atRest is for how long no cycle has run when an engine counts as resting.
 const atRest = 10 * time.Second
 
-// releaseMemory gives back to the operating system, each time that the engine comes to rest, what its start or its last
-// cycles have needed and nothing needs now. By itself the runtime keeps half as much again as is in use (GOGC), and what
-// is free between that: after the import of an account it may be most of what the process has. It takes about as much of
-// a processor as one cycle of an account in which nothing happens.
+// releaseMemory gives back to the operating system, each time that the engine comes to rest, what its start or its
+// last cycles have needed and nothing needs now. By itself the runtime keeps half as much again as is in use (GOGC),
+// and what is free in between. It costs some 20 ms of a processor.
 func (e *Engine) releaseMemory(ctx context.Context) {
 	ticker := time.NewTicker(atRest)
 	defer ticker.Stop()

@@ -424,13 +424,14 @@ func (d *Database) changesJSON(table string, changes map[string]decide.ValueChan
 }
 
 // inDoubtStatement reads the operations of an account ($1) whose end is not known now
-// ($2), with the consistency window ($3, in seconds). The calls of one operation have one token, or are about one object: deletions of
-// what has no record, or of what a record has replaced, are as many operations as there
-// are objects.
+// ($2), with the consistency window ($3, in seconds). The calls of one operation have one
+// token, or are about one object: deletions of what has no record, or of what a record has
+// replaced, are as many operations as there are objects.
 const inDoubtStatement = `
 	SELECT array_agg(id ORDER BY id), table_name, coalesce(record_id, 0), kind, account, region, coalesce(max(key), ''), coalesce(token, ''),
 	       (array_agg(columns ORDER BY id))[1], max(up_to), bool_or(replaces),
-	       coalesce(max(elapsed) < $2::double precision - 2 * $3::double precision, max(started) < now() - make_interval(secs => 2 * $3)),
+	       coalesce(max(elapsed) < $2::double precision - 2 * $3::double precision,
+	                max(started) < now() - make_interval(secs => 2 * $3)),
 	       coalesce((array_agg(request ORDER BY id DESC) FILTER (WHERE request IS NOT NULL))[1], '')
 	FROM public.iasql_operations
 	WHERE account = $1 AND ended IS NULL AND kind <> 'call'

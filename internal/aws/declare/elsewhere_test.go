@@ -54,7 +54,7 @@ var elsewhere = map[string][]struct {
 	"kinesis_stream": {{[]string{"shard_level_metrics"}, ownWay, []string{"awskinesis.TestStreamLifecycle"}}},
 	"kms_key": {{[]string{"enable_key_rotation", "enabled", "rotation_period_in_days"}, ownWay,
 		[]string{"awskms.TestKeyLifecycle", "awskms.TestRotation"}}},
-	"lambda_function": {{[]string{"code_uri", "zip_b64"}, likely, []string{"awslambda.TestCode"}},
+	"lambda_function": {{[]string{"zip_b64"}, likely, []string{"awslambda.TestCode"}},
 		{[]string{"code_signing_config_arn", "runtime_management_config"}, likely,
 			[]string{"awslambda.TestSettingsChange"}}},
 	"launch_template": {{[]string{"data", "image_id", "instance_type", "key_pair_name", "security_group_ids",

@@ -205,8 +205,8 @@ const images = 7
 
 // noCode is the error of a function without code.
 var noCode = &modules.Error{Class: modules.Invalid, Code: "InvalidCode",
-	Message: "zip_b64 must hold the code, a zip file in base64, code_uri say where in S3 that lies, or image_uri name a " +
-		"container image"}
+	Message: "zip_b64 must hold the code, a zip file in base64, code_uri say where in S3 that lies, or " +
+		"image_uri name a container image"}
 
 // codeToo is the error of a change of the architecture alone, which
 // UpdateFunctionCode refuses: it takes no architecture without code.
