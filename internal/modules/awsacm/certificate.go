@@ -123,12 +123,9 @@ func newCertificate(c *aws.Clients) *declare.Resource {
 }
 
 // algorithm reads RSA-2048, which answers say, as RSA_2048, which requests do.
-var algorithm = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		return modules.NonEmpty(strings.ReplaceAll(string(member.(acmtypes.KeyAlgorithm)), "-", "_")), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var algorithm = declare.Reads(func(member any) (modules.Value, error) {
+	return modules.NonEmpty(strings.ReplaceAll(string(member.(acmtypes.KeyAlgorithm)), "-", "_")), nil
+})
 
 // validation is one of the DNS records that validate a certificate's domains.
 type validation struct {

@@ -118,10 +118,9 @@ func newMetricAlarm(c *aws.Clients) *declare.Resource {
 			modules.Request("alarmName", "SetAlarmState"),
 		),
 		List: declare.Pages(cloudwatch.NewDescribeAlarmsPaginator, "MetricAlarms",
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *cloudwatch.DescribeAlarmsInput) error {
+			declare.Fill(func(_ *declare.Step, in *cloudwatch.DescribeAlarmsInput) {
 				in.AlarmTypes, in.MaxRecords = []cwtypes.AlarmType{cwtypes.AlarmTypeMetricAlarm},
 					awssdk.Int32(alarmsPageSize)
-				return nil
 			})),
 		Get:    declare.Named("AlarmNames", alarmsPageSize),
 		Create: declare.Call((*cloudwatch.Client).PutMetricAlarm),

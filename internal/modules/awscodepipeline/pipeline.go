@@ -88,8 +88,7 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 			modules.Request("pipelineName", "EnableStageTransition", "DisableStageTransition")),
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines",
-			declare.With(&codepipeline.ListPipelinesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines", declare.PageSize(pageSize)).
 			Names("name", "Name"),
 		Get:    declare.One(declare.Call((*codepipeline.Client).GetPipeline), ""),
 		Create: declare.Call((*codepipeline.Client).CreatePipeline, role),

@@ -169,12 +169,10 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.By(setOnDemand, "on_demand_throughput"),
 			declare.Modify(update(), "warm_throughput"),
 			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
-			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step,
-				in *dynamodb.UpdateTableInput) error {
+			declare.Modify(update(declare.Fill(func(s *declare.Step, in *dynamodb.UpdateTableInput) {
 				if s.Want["sse_specification"].IsNull() {
 					in.SSESpecification = &dbtypes.SSESpecification{Enabled: awssdk.Bool(false)}
 				}
-				return nil
 			})), "sse_specification"),
 			declare.By(setIndexes, "global_secondary_indexes", "attribute_definitions"),
 			declare.Modify(declare.Call((*dynamodb.Client).UpdateContinuousBackups, declare.Edit(setRecovery), waiting),

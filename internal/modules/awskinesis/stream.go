@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	kinesistypes "github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
@@ -73,7 +72,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
 				From(declare.Call((*kinesis.Client).ListTagsForStream,
-					declare.With(&kinesis.ListTagsForStreamInput{Limit: awssdk.Int32(mostTags)}))),
+					declare.PageSize(mostTags))),
 		},
 		Published: declare.Published{Type: "AWS::Kinesis::Stream", Since: 2,
 			Columns: map[string]string{"DesiredShardLevelMetrics": "shard_level_metrics",

@@ -186,9 +186,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"RestoreDBInstanceFromS3", "AddRoleToDBInstance", "RemoveRoleFromDBInstance", "SwitchoverReadReplica"),
 			modules.Request("targetDBInstanceIdentifier", "RestoreDBInstanceToPointInTime"),
 		),
-		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances",
-			declare.With(&rds.DescribeDBInstancesInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get: declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
+		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances", declare.PageSize(pageSize)),
+		Get:  declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
 		Row: func(_ context.Context, _ *declare.Step, db *rdstypes.DBInstance, row modules.Row) error {
 			member := !row["db_cluster_id"].IsNull()
 			row["made_by_cluster"] = modules.Bool(member && !hasOwnInstances(awssdk.ToString(db.Engine)))
@@ -200,12 +199,11 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			return nil
 		},
 		Create: declare.Call((*rds.Client).CreateDBInstance, declare.Answer("DBInstance"),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *rds.CreateDBInstanceInput) error {
+			declare.Fill(func(_ *declare.Step, in *rds.CreateDBInstanceInput) {
 				if awssdk.ToString(in.StorageType) == "gp3" && awssdk.ToInt32(in.Iops) == baselineIOPS &&
 					awssdk.ToInt32(in.StorageThroughput) <= baselineThroughput {
 					in.Iops, in.StorageThroughput = nil, nil // what all have, and small ones are refused
 				}
-				return nil
 			})),
 		CreateFrom: []declare.Origin{
 			{Column: "db_snapshot_identifier", Create: restore()}, {Column: "db_cluster_snapshot_identifier",

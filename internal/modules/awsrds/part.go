@@ -2,7 +2,6 @@ package awsrds
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -21,10 +20,8 @@ func managed() declare.Column {
 	return declare.Bool("manage_master_user_password", "MasterUserSecret.SecretArn",
 		"Whether RDS makes the first user's password and keeps it in a secret of Secrets Manager, which it rotates; "+
 			"not if left out. master_user_password is NULL then.").
-		As(declare.Codec{
-			Decode: func(any) (modules.Value, error) { return modules.Bool(true), nil },
-			Encode: func(v modules.Value) (any, error) { return v.Bool(), nil },
-		}).In("ManageMasterUserPassword").OptionalComputed().Absent(modules.Bool(false))
+		As(declare.Reads(func(any) (modules.Value, error) { return modules.Bool(true), nil })).
+		In("ManageMasterUserPassword").OptionalComputed().Absent(modules.Bool(false))
 }
 
 func managedKey() declare.Column {
@@ -43,16 +40,8 @@ func managedSecret() declare.Column {
 func optionGroup(member string) declare.Column {
 	return declare.Text("option_group_name", member,
 		"The option group, by its name; NULL for AWS's own of its engine.").
-		As(declare.Codec{
-			Decode: func(member any) (modules.Value, error) {
-				name := reflect.ValueOf(member).String()
-				if strings.HasPrefix(name, "default:") {
-					return modules.Null, nil
-				}
-				return modules.NonEmpty(name), nil
-			},
-			Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-		}).In("OptionGroupName").OptionalComputed()
+		As(declare.Unless(func(name string) bool { return strings.HasPrefix(name, "default:") })).
+		In("OptionGroupName").OptionalComputed()
 }
 
 // exports declares which logs go to CloudWatch Logs. A change names what begins and what ends: see exported.

@@ -67,8 +67,7 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				"CancelRotateSecret", "ReplicateSecretToRegions", "RemoveRegionsFromReplication",
 				"StopReplicationToReplica", "PutResourcePolicy", "DeleteResourcePolicy"),
 		),
-		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList",
-			declare.With(&secretsmanager.ListSecretsInput{MaxResults: awssdk.Int32(pageSize)})),
+		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList", declare.PageSize(pageSize)),
 		Get: declare.One(declare.Call((*secretsmanager.Client).DescribeSecret,
 			declare.Convert(func(out secretsmanager.DescribeSecretOutput) smtypes.SecretListEntry {
 				return smtypes.SecretListEntry{

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -44,9 +43,8 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Unnamed("CreateDefaultVpc"),
 		),
-		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions",
-			declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
-		Get: declare.EC2Filter("dhcp-options-id"),
+		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions", declare.PageSize(aws.PageSize)),
+		Get:  declare.EC2Filter("dhcp-options-id"),
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.DhcpOptions, rows []modules.Row) error {
 			standard, err := defaultVPC(ctx, s)
 			for _, row := range rows {

@@ -40,15 +40,7 @@ func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 
 // unlessUnspecified reads as NULL what AWS tells of an endpoint for which nobody
 // has chosen, and takes from nobody (AWS::EC2::VPCEndpoint, DnsRecordIpType).
-var unlessUnspecified = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if kind := member.(ec2types.DnsRecordIpType); kind != "not-specified" {
-			return modules.NonEmpty(kind), nil
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var unlessUnspecified = declare.UnlessIs("not-specified")
 
 // newEndpoint declares one of the tables endpoint_gateway and endpoint_interface.
 func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string,
@@ -113,12 +105,11 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 		},
 		Create: declare.Call((*ec2.Client).CreateVpcEndpoint,
 			declare.With(&ec2.CreateVpcEndpointInput{VpcEndpointType: kind}), declare.Answer("VpcEndpoint"),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVpcEndpointInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.CreateVpcEndpointInput) {
 				in.ServiceName = awssdk.String(serviceName(s.Scope.Region, s.Want["service"].String()))
-				return nil
 			})),
 		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVpcEndpoint,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.ModifyVpcEndpointInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.ModifyVpcEndpointInput) {
 				if s.Changes("route_table_ids") {
 					have, want := s.Have["route_table_ids"].Strings(), s.Want["route_table_ids"].Strings()
 					in.AddRouteTableIds, in.RemoveRouteTableIds = without(want, have), without(have, want)
@@ -127,7 +118,6 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 					have, want := s.Have["security_group_ids"].Strings(), s.Want["security_group_ids"].Strings()
 					in.AddSecurityGroupIds, in.RemoveSecurityGroupIds = without(want, have), without(have, want)
 				}
-				return nil
 			})), changeable...)},
 		DeleteBy: deleteEndpoint,
 		Going:    declare.In("state", "deleting"),
@@ -142,9 +132,7 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 // their deletion. It asks for those of all kinds: the tables share one listing.
 func endpoints(kind ec2types.VpcEndpointType) *declare.Listing {
 	return declare.Pages(ec2.NewDescribeVpcEndpointsPaginator, "VpcEndpoints",
-		declare.With(&ec2.DescribeVpcEndpointsInput{
-			MaxResults: awssdk.Int32(aws.PageSize),
-		}), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
+		declare.PageSize(aws.PageSize), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
 			if e.VpcEndpointType != kind || strings.EqualFold(string(e.State), "deleted") {
 				return nil
 			}

@@ -64,8 +64,7 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 }
 
 func networkACLs() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls",
-		declare.With(&ec2.DescribeNetworkAclsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls", declare.PageSize(aws.PageSize)).
 		FilterAt("association.subnet-id", "Associations[].SubnetId")
 }
 

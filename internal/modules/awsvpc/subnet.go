@@ -92,9 +92,8 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		List: declare.Pages(ec2.NewDescribeSubnetsPaginator, "Subnets",
-			declare.With(&ec2.DescribeSubnetsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
-		Get: declare.EC2Filter("subnet-id"),
+		List: declare.Pages(ec2.NewDescribeSubnetsPaginator, "Subnets", declare.PageSize(aws.PageSize)),
+		Get:  declare.EC2Filter("subnet-id"),
 		// Which network ACL each subnet has the lists know: one call for a page of
 		// subnets. Every subnet has one ("Network ACL basics", Amazon VPC User Guide):
 		// where no list says so yet, or it is another account's, it is unknown.

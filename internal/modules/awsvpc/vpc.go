@@ -1,7 +1,6 @@
 package awsvpc
 
 import (
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -92,21 +91,12 @@ func newVPC(c *aws.Clients) *declare.Resource {
 // vpcList lists the VPCs. EC2 takes no page size together with ids, but does with
 // filters.
 func vpcList() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs",
-		declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.PageSize(aws.PageSize)).
 		FilterAt("vpc-id", "VpcId").FilterAt("is-default", "IsDefault")
 }
 
 // noDefault reads options that AWS calls default as none.
-var noDefault = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if member == "default" {
-			return modules.Null, nil
-		}
-		return modules.NonEmpty(member.(string)), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var noDefault = declare.UnlessIs("default")
 
 // keepDefault keeps the default VPC, on which services rely that are told of no
 // other.
