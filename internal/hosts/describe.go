@@ -10,3 +10,11 @@ func AccountColumn() modules.Column {
 		Doc:        "The host that it is on, by its name in host.",
 	}
 }
+
+// NamedTable completes the description of a table of what is on hosts: of what users make, of which no two can have one
+// name. t says all but that, and its columns are those besides account.
+func NamedTable(t modules.Table) *modules.Table {
+	t.Provider, t.Reach, t.Creation, t.DestroyBeforeCreate = Provider, modules.PerAccount, modules.ByName, true
+	t.Columns = append([]modules.Column{AccountColumn()}, t.Columns...)
+	return &t
+}

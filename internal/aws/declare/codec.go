@@ -383,6 +383,12 @@ func Newer(from, to string) bool {
 	}) < 0
 }
 
+// SameVersion reports whether one version is the other or a less exact name of it, for
+// [Column.Same]: asked for "15", RDS installs, and tells, "15.8".
+func SameVersion(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+}
+
 // Larger reports whether to is a larger number than from, for [Column.OneWay].
 func Larger(from, to string) bool {
 	x, errX := strconv.ParseInt(from, 10, 64)

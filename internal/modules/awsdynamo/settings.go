@@ -1,6 +1,7 @@
 package awsdynamo
 
 import (
+	"cmp"
 	"context"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -159,9 +160,8 @@ type stream struct {
 
 // precise fills in the precision of a stream's times.
 func precise(to *stream) {
-	if to.ApproximateCreationDateTimePrecision == "" {
-		to.ApproximateCreationDateTimePrecision = dbtypes.ApproximateCreationDateTimePrecisionMillisecond
-	}
+	to.ApproximateCreationDateTimePrecision = cmp.Or(to.ApproximateCreationDateTimePrecision,
+		dbtypes.ApproximateCreationDateTimePrecisionMillisecond)
 }
 
 // streaming reads to which stream changes go. One to which they no longer do is told of for a day.
@@ -181,17 +181,10 @@ var streaming = declare.Codec{Decode: func(member any) (modules.Value, error) {
 // EnableKinesisStreamingDestination), and the next pass enables another.
 func setStreaming(ctx context.Context, s *declare.Step) error {
 	client, table := declare.ClientOf[*dynamodb.Client](s), s.Have["table_name"].Ptr()
-	var have, want stream
-	if err := aws.ParseDocument("kinesis_stream_specification", s.Have["kinesis_stream_specification"],
-		&have); err != nil {
+	have, want, err := declare.Both(s, "kinesis_stream_specification", precise)
+	if err != nil {
 		return err
 	}
-	if err := aws.ParseDocument("kinesis_stream_specification", s.Want["kinesis_stream_specification"],
-		&want); err != nil {
-		return err
-	}
-	precise(&want)
-	var err error
 	switch {
 	case have.StreamArn == nil && want.StreamArn == nil:
 	case have.StreamArn == nil:

@@ -236,11 +236,7 @@ func (k key) value() (modules.Value, error) {
 	return modules.JSON(all)
 }
 
-func sameKey(a, b string) bool {
-	x, errX := keyOf(a)
-	y, errY := keyOf(b)
-	return errX == nil && errY == nil && slices.Equal(x, y)
-}
+var sameKey = declare.Equal(keyOf, func(x, y key) bool { return slices.Equal(x, y) })
 
 // timeToLive reads the attribute, if the time to live is enabled.
 var timeToLive = declare.Codec{Decode: func(member any) (modules.Value, error) {

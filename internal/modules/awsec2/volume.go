@@ -194,9 +194,4 @@ func rootsAndChanges(ctx context.Context, s *declare.Step, volumes []*volume, ro
 }
 
 // keepRoot keeps root devices, which came with their instances.
-func keepRoot(have modules.Row) string {
-	if have["is_root_device"].Bool() {
-		return "it is the root device of an instance, with which it came"
-	}
-	return ""
-}
+var keepRoot = declare.IfTrue("is_root_device", "it is the root device of an instance, with which it came")

@@ -37,7 +37,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 					"for Aurora.").Required().CreateOnly(),
 			underWay(declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").
-				OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+				OptionalComputed().Same(declare.SameVersion).OneWay(declare.Newer)),
 			declare.Text("db_cluster_instance_class", "DBClusterInstanceClass",
 				"What each instance of a Multi-AZ DB cluster runs on, such as db.m6gd.large. NULL for Aurora, where "+
 					"instances have classes of their own.").OptionalComputed(),

@@ -51,7 +51,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"Whether AWS made it with its Multi-AZ DB cluster, with which alone it is deleted.").Computed(),
 			underWay(declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").
-				OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+				OptionalComputed().Same(declare.SameVersion).OneWay(declare.Newer)),
 			underWay(declare.Text("db_instance_class", "DBInstanceClass",
 				"What it runs on, such as db.t4g.micro.").Required()),
 			underWay(declare.Integer("allocated_storage", "AllocatedStorage",

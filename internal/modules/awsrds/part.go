@@ -54,12 +54,8 @@ func exports() declare.Column {
 }
 
 func exported(s *declare.Step) *rdstypes.CloudwatchLogsExportConfiguration {
-	have, want := s.Have["enable_cloudwatch_logs_exports"].Strings(), s.Want["enable_cloudwatch_logs_exports"].Strings()
-	without := func(list, others []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(log string) bool { return slices.Contains(others, log) })
-	}
-	return &rdstypes.CloudwatchLogsExportConfiguration{EnableLogTypes: without(want, have),
-		DisableLogTypes: without(have, want)}
+	added, gone := s.Added("enable_cloudwatch_logs_exports")
+	return &rdstypes.CloudwatchLogsExportConfiguration{EnableLogTypes: added, DisableLogTypes: gone}
 }
 
 // role is what instances and clusters have alike of a role that they work under.

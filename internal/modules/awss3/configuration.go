@@ -2,9 +2,9 @@ package awss3
 
 import (
 	"context"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -286,34 +286,16 @@ func eachByID[C any](column string, id func(C) *string,
 	put func(ctx context.Context, client *s3.Client, bucket *string, c C) error,
 	remove func(ctx context.Context, client *s3.Client, bucket, id *string) error) declare.Update {
 	return declare.By(func(ctx context.Context, s *declare.Step) error {
-		var have, want []C
-		if err := aws.ParseDocument(column, s.Have[column], &have); err != nil {
-			return err
-		}
-		if err := aws.ParseDocument(column, s.Want[column], &want); err != nil {
+		have, want, err := declare.Both[[]C](s, column, nil)
+		if err != nil {
 			return err
 		}
 		client, bucket := declare.ClientOf[*s3.Client](s), s.Have["name"].Ptr()
-		left := map[string]any{}
-		for _, c := range have {
-			left[awssdk.ToString(id(c))] = plain(c)
-		}
-		for _, c := range want {
-			name := awssdk.ToString(id(c))
-			had, there := left[name]
-			delete(left, name)
-			if there && reflect.DeepEqual(had, plain(c)) {
-				continue
-			}
-			if err := put(ctx, client, bucket, c); err != nil {
-				return err
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(left)) {
-			if err := aws.IfExists(remove(ctx, client, bucket, &name)); err != nil {
-				return err
-			}
-		}
-		return nil
+		name := func(c C) string { return awssdk.ToString(id(c)) }
+		slices.SortFunc(have, func(a, b C) int { return strings.Compare(name(a), name(b)) })
+		return declare.Parts(have, want, name,
+			func(a, b C) bool { return reflect.DeepEqual(plain(a), plain(b)) },
+			func(c C, _ *C) error { return put(ctx, client, bucket, c) },
+			func(c C) error { return remove(ctx, client, bucket, id(c)) })
 	}, column)
 }

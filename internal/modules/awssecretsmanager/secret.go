@@ -95,12 +95,8 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		DeleteBy:  remove,
 		HoldsData: true,
 		Reread:    true,
-		Protected: func(have modules.Row) string {
-			if service := have["owning_service"]; !service.IsNull() {
-				return "the service " + service.String() + " manages it, and deletes it when it is no longer needed"
-			}
-			return ""
-		},
+		Protected: declare.IfSet("owning_service",
+			"the service %s manages it, and deletes it when it is no longer needed"),
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -52,15 +53,10 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 			}
 			return err
 		},
-		Create: declare.Call((*ec2.Client).CreateDhcpOptions, declare.Answer("DhcpOptions")),
-		Delete: declare.Call((*ec2.Client).DeleteDhcpOptions),
-		Made:   "is_default",
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "the region's default VPC uses it, and new VPCs get it"
-			}
-			return ""
-		},
+		Create:    declare.Call((*ec2.Client).CreateDhcpOptions, declare.Answer("DhcpOptions")),
+		Delete:    declare.Call((*ec2.Client).DeleteDhcpOptions),
+		Made:      "is_default",
+		Protected: declare.IfTrue("is_default", "the region's default VPC uses it, and new VPCs get it"),
 	})
 }
 
@@ -83,13 +79,7 @@ func dhcpOf(text string) ([]dhcpOption, error) {
 
 // sameDHCP reports whether two sets are the same: the order of the values
 // means something, that of the options nothing.
-func sameDHCP(a, b string) bool {
-	x, errX := dhcpOf(a)
-	y, errY := dhcpOf(b)
-	return errX == nil && errY == nil && slices.EqualFunc(x, y, func(x, y dhcpOption) bool {
-		return x.Key == y.Key && slices.Equal(x.Values, y.Values)
-	})
-}
+var sameDHCP = declare.Equal(dhcpOf, func(x, y []dhcpOption) bool { return reflect.DeepEqual(x, y) })
 
 // newDHCP returns options as a creation takes them: in other words than AWS
 // answers.

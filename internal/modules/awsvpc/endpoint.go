@@ -111,12 +111,10 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVpcEndpoint,
 			declare.Fill(func(s *declare.Step, in *ec2.ModifyVpcEndpointInput) {
 				if s.Changes("route_table_ids") {
-					have, want := s.Have["route_table_ids"].Strings(), s.Want["route_table_ids"].Strings()
-					in.AddRouteTableIds, in.RemoveRouteTableIds = without(want, have), without(have, want)
+					in.AddRouteTableIds, in.RemoveRouteTableIds = s.Added("route_table_ids")
 				}
 				if s.Changes("security_group_ids") {
-					have, want := s.Have["security_group_ids"].Strings(), s.Want["security_group_ids"].Strings()
-					in.AddSecurityGroupIds, in.RemoveSecurityGroupIds = without(want, have), without(have, want)
+					in.AddSecurityGroupIds, in.RemoveSecurityGroupIds = s.Added("security_group_ids")
 				}
 			})), changeable...)},
 		DeleteBy: deleteEndpoint,
@@ -147,11 +145,6 @@ func serviceName(region, service string) string {
 		return service
 	}
 	return "com.amazonaws." + region + "." + service
-}
-
-// without returns the members of list that are not in other.
-func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // deleteEndpoint deletes an endpoint. DeleteVpcEndpoints succeeds as a whole and
@@ -221,8 +214,8 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 				return err
 			}
 			_, err = client.ModifyVpcEndpoint(ctx, &ec2.ModifyVpcEndpointInput{
-				VpcEndpointId: &have.Owner, AddSubnetIds: without(want, have.Members),
-				RemoveSubnetIds: without(have.Members, want),
+				VpcEndpointId: &have.Owner, AddSubnetIds: declare.Without(want, have.Members),
+				RemoveSubnetIds: declare.Without(have.Members, want),
 			})
 			return err
 		},

@@ -60,12 +60,8 @@ func newInternetGateway(c *aws.Clients) *declare.Resource {
 		},
 		// Without it what is started in the default VPC has no Internet.
 		Made: "is_default",
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "it is the default VPC's internet gateway, which AWS made by itself"
-			}
-			return ""
-		},
+		Protected: declare.IfTrue("is_default",
+			"it is the default VPC's internet gateway, which AWS made by itself"),
 	})
 }
 

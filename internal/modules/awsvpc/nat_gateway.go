@@ -129,8 +129,7 @@ func addAddresses(ctx context.Context, s *declare.Step) error {
 		if !s.Changes(column) || s.Want[column].IsNull() {
 			return nil, nil
 		}
-		have, want := s.Have[column].Strings(), s.Want[column].Strings()
-		return without(want, have), without(have, want)
+		return s.Added(column)
 	}
 	added, gone := change("secondary_allocation_ids")
 	if len(added) > 0 {

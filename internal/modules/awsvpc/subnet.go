@@ -120,12 +120,8 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 		Failed: declare.In("state", string(ec2types.SubnetStateFailed),
 			string(ec2types.SubnetStateFailedInsufficientCapacity)).Because(""),
 		// A user may delete it: https://docs.aws.amazon.com/vpc/latest/userguide/deleting-default-vpc.html.
-		Spared: func(have modules.Row) string {
-			if have["default_for_az"].Bool() {
-				return "it is the availability zone's default subnet, which AWS made by itself"
-			}
-			return ""
-		},
+		Spared: declare.IfTrue("default_for_az",
+			"it is the availability zone's default subnet, which AWS made by itself"),
 	})
 }
 

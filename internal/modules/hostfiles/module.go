@@ -46,17 +46,12 @@ const (
 	columnSecret, columnVersion            = "secret_content", "content_version"
 )
 
-var table = &modules.Table{
+var table = hosts.NamedTable(modules.Table{
 	Name: "host_file",
 	Doc: "The files, directories and symbolic links that a row of host_scope names. Devices, pipes and sockets are " +
 		"left out.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
 	// Two cannot have one path.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnPath, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,
 			Doc:   "Its absolute path. No directory on the way may be a symbolic link."},
@@ -114,7 +109,7 @@ var table = &modules.Table{
 		"kind <> 'link' OR mode IS NULL",
 		"num_nonnulls(content, bytes) <= 1",
 	},
-}
+})
 
 func sameMode(a, b string) bool {
 	x, err := strconv.ParseUint(a, 8, 32)

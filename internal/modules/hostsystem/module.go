@@ -37,9 +37,7 @@ const columnName = "name"
 
 // table describes a table whose rows are named by a column, and of which no two have one name.
 func table(name, doc string, columns ...modules.Column) *modules.Table {
-	return &modules.Table{Name: name, Doc: doc, Provider: hosts.Provider, Reach: modules.PerAccount,
-		Creation: modules.ByName, DestroyBeforeCreate: true,
-		Columns: append([]modules.Column{hosts.AccountColumn()}, columns...)}
+	return hosts.NamedTable(modules.Table{Name: name, Doc: doc, Columns: columns})
 }
 
 // set puts a value into a row, unless nothing is known of it.

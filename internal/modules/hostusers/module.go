@@ -43,17 +43,11 @@ const (
 	columnUser, columnKey, columnComment, columnOption = "user_name", "key", "comment", "options"
 )
 
-var userTable = &modules.Table{
+var userTable = hosts.NamedTable(modules.Table{
 	Name: "host_user",
 	Doc: "The users that a row of host_scope names. Passwords are neither read nor set: users get in by keys, in " +
 		"host_authorized_key. root, and the user by which the engine gets in, are shown and not changed.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.AccountName + "'", Doc: "What the user logs in as."},
 		{Name: columnUID, Type: modules.TypeBigint, OptionalComputed: true, Check: "uid BETWEEN 0 AND 4294967294",
@@ -75,7 +69,7 @@ var userTable = &modules.Table{
 			Doc: "Whether the number is one of the system's, below UID_MIN of /etc/login.defs. Such a user gets no " +
 				"home. NULL: as the number is, else false."},
 	},
-}
+})
 
 var groupTable = &modules.Table{
 	Name:     "host_group",
@@ -99,17 +93,12 @@ var groupTable = &modules.Table{
 	},
 }
 
-var keyTable = &modules.Table{
+var keyTable = hosts.NamedTable(modules.Table{
 	Name: "host_authorized_key",
 	Doc: "The keys in .ssh/authorized_keys of the users that a row of host_scope of kind user names. The lines of " +
 		"the file that are no keys stay as they are. The key by which the engine gets in is shown and not changed.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
 	// Two lines with one key are one to sshd.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnUser, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "user_name ~ '" + runner.AccountName + "'", Doc: "The user that it lets in."},
 		{Name: columnKey, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
@@ -120,7 +109,7 @@ var keyTable = &modules.Table{
 		{Name: columnOption, Type: modules.TypeText, Check: `options ~ '^[^[:cntrl:]]+$'`,
 			Doc: "What the key may do, as sshd(8) has it: restrict,command=\"/usr/bin/backup\"."},
 	},
-}
+})
 
 func users(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.User]{Reader: hosts.Reader[runner.User]{Hosts: h, Of: userTable, Row: userRow,
