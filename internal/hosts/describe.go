@@ -1,6 +1,28 @@
 package hosts
 
-import "iasql/internal/modules"
+import (
+	"embed"
+
+	"iasql/internal/modules"
+)
+
+// Module completes a module of what is on hosts, as far as scopes name it. sql has functions.sql, which says what
+// scopes name and makes the triggers, and drop.sql, which takes that away. The functions are made with version 1, and
+// anew with those after it up to changed.
+func Module(sql embed.FS, changed int, m modules.Module) *modules.Module {
+	text := func(name string) string {
+		all, err := sql.ReadFile("sql/" + name + ".sql")
+		if err != nil {
+			panic(err) // it is a part of the program
+		}
+		return string(all)
+	}
+	m.Dependencies, m.Migrations, m.Drop = []string{"host"}, map[int]string{}, text("drop")
+	for version := range changed {
+		m.Migrations[version+1] = text("functions")
+	}
+	return &m
+}
 
 // AccountColumn describes the column account of hosts' tables.
 func AccountColumn() modules.Column {

@@ -212,17 +212,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				}
 			}))),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
-				name := s.Have["db_cluster_identifier"].Ptr()
-				client := declare.ClientOf[*rds.Client](s)
-				return changeRoles(s, func(role role) error {
-					_, err := client.AddRoleToDBCluster(ctx, &rds.AddRoleToDBClusterInput{
-						DBClusterIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				}, func(role role) error {
-					_, err := client.RemoveRoleFromDBCluster(ctx, &rds.RemoveRoleFromDBClusterInput{
-						DBClusterIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				})
+				return changeRoles(ctx, s, declare.Call((*rds.Client).AddRoleToDBCluster),
+					declare.Call((*rds.Client).RemoveRoleFromDBCluster))
 			}, "associated_roles")},
 		// The instances of an Aurora cluster have to be deleted before, those of a
 		// Multi-AZ DB cluster go with it.

@@ -229,17 +229,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					return nil
 				}))),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
-				name := s.Have["db_instance_identifier"].Ptr()
-				client := declare.ClientOf[*rds.Client](s)
-				return changeRoles(s, func(role role) error {
-					_, err := client.AddRoleToDBInstance(ctx, &rds.AddRoleToDBInstanceInput{
-						DBInstanceIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				}, func(role role) error {
-					_, err := client.RemoveRoleFromDBInstance(ctx, &rds.RemoveRoleFromDBInstanceInput{
-						DBInstanceIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				})
+				return changeRoles(ctx, s, declare.Call((*rds.Client).AddRoleToDBInstance),
+					declare.Call((*rds.Client).RemoveRoleFromDBInstance))
 			}, "associated_roles"),
 		},
 		Delete: declare.Call((*rds.Client).DeleteDBInstance, declare.Edit(finalSnapshot)),

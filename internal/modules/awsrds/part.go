@@ -1,6 +1,7 @@
 package awsrds
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func rolesOf(list []role) (modules.Value, error) {
 }
 
 // changeRoles adds and removes the roles that a step is to change.
-func changeRoles(s *declare.Step, add, remove func(role) error) error {
+func changeRoles(ctx context.Context, s *declare.Step, add, remove *declare.Op) error {
 	read := func(v modules.Value) (list []role, err error) {
 		if !v.IsNull() {
 			err = json.Unmarshal([]byte(v.String()), &list)
@@ -126,19 +127,25 @@ func changeRoles(s *declare.Step, add, remove func(role) error) error {
 	has := func(list []role, r role) bool {
 		return slices.ContainsFunc(list, func(other role) bool { return other.key() == r.key() })
 	}
-	for _, r := range have {
-		if !has(want, r) {
-			if err := remove(r); err != nil {
+	call := func(op *declare.Op, roles, others []role) error {
+		for _, r := range roles {
+			if has(others, r) {
+				continue
+			}
+			members := map[string]string{}
+			for name, text := range map[string]*string{"RoleArn": r.RoleArn, "FeatureName": r.FeatureName} {
+				if text != nil {
+					members[name] = *text
+				}
+			}
+			if _, err := s.Ask(ctx, op, members); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	for _, r := range want {
-		if !has(have, r) {
-			if err := add(r); err != nil {
-				return err
-			}
-		}
+	if err := call(remove, have, want); err != nil {
+		return err
 	}
-	return nil
+	return call(add, want, have)
 }

@@ -169,48 +169,30 @@ func configure() []declare.Update {
 			declare.Call((*s3.Client).DeleteBucketReplication)),
 		declare.Modify(declare.Call((*s3.Client).PutBucketAccelerateConfiguration), "accelerate_configuration"),
 		eachByID("analytics_configurations", func(c analytics) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string, c analytics) error {
-				_, err := client.PutBucketAnalyticsConfiguration(ctx, &s3.PutBucketAnalyticsConfigurationInput{
-					Bucket: bucket, Id: c.Id, AnalyticsConfiguration: c.configuration()})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketAnalyticsConfiguration(ctx,
-					&s3.DeleteBucketAnalyticsConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string, c analytics) *s3.PutBucketAnalyticsConfigurationInput {
+				return &s3.PutBucketAnalyticsConfigurationInput{Bucket: bucket, Id: c.Id,
+					AnalyticsConfiguration: c.configuration()}
+			}, (*s3.Client).PutBucketAnalyticsConfiguration,
+			declare.Call((*s3.Client).DeleteBucketAnalyticsConfiguration)),
 		eachByID("inventory_configurations", func(c s3types.InventoryConfiguration) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string, c s3types.InventoryConfiguration) error {
-				_, err := client.PutBucketInventoryConfiguration(ctx, &s3.PutBucketInventoryConfigurationInput{
-					Bucket: bucket, Id: c.Id, InventoryConfiguration: &c})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketInventoryConfiguration(ctx,
-					&s3.DeleteBucketInventoryConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string, c s3types.InventoryConfiguration) *s3.PutBucketInventoryConfigurationInput {
+				return &s3.PutBucketInventoryConfigurationInput{Bucket: bucket, Id: c.Id, InventoryConfiguration: &c}
+			}, (*s3.Client).PutBucketInventoryConfiguration,
+			declare.Call((*s3.Client).DeleteBucketInventoryConfiguration)),
 		eachByID("metrics_configurations", func(c metrics) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string, c metrics) error {
-				_, err := client.PutBucketMetricsConfiguration(ctx, &s3.PutBucketMetricsConfigurationInput{
-					Bucket: bucket, Id: c.Id, MetricsConfiguration: c.configuration()})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketMetricsConfiguration(ctx,
-					&s3.DeleteBucketMetricsConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string, c metrics) *s3.PutBucketMetricsConfigurationInput {
+				return &s3.PutBucketMetricsConfigurationInput{Bucket: bucket, Id: c.Id,
+					MetricsConfiguration: c.configuration()}
+			}, (*s3.Client).PutBucketMetricsConfiguration,
+			declare.Call((*s3.Client).DeleteBucketMetricsConfiguration)),
 		eachByID("intelligent_tiering_configurations",
 			func(c s3types.IntelligentTieringConfiguration) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string,
-				c s3types.IntelligentTieringConfiguration) error {
-				_, err := client.PutBucketIntelligentTieringConfiguration(ctx,
-					&s3.PutBucketIntelligentTieringConfigurationInput{
-						Bucket: bucket, Id: c.Id, IntelligentTieringConfiguration: &c})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketIntelligentTieringConfiguration(ctx,
-					&s3.DeleteBucketIntelligentTieringConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string,
+				c s3types.IntelligentTieringConfiguration) *s3.PutBucketIntelligentTieringConfigurationInput {
+				return &s3.PutBucketIntelligentTieringConfigurationInput{Bucket: bucket, Id: c.Id,
+					IntelligentTieringConfiguration: &c}
+			}, (*s3.Client).PutBucketIntelligentTieringConfiguration,
+			declare.Call((*s3.Client).DeleteBucketIntelligentTieringConfiguration)),
 	}
 }
 
@@ -282,9 +264,9 @@ func changeLock(ctx context.Context, s *declare.Step) error {
 
 // eachByID changes a list of configurations that have an Id: it sets those that are new or differ, and removes those
 // that are not wanted any more.
-func eachByID[C any](column string, id func(C) *string,
-	put func(ctx context.Context, client *s3.Client, bucket *string, c C) error,
-	remove func(ctx context.Context, client *s3.Client, bucket, id *string) error) declare.Update {
+func eachByID[C, In, Out any](column string, id func(C) *string, input func(bucket *string, c C) *In,
+	put func(*s3.Client, context.Context, *In, ...func(*s3.Options)) (*Out, error),
+	remove *declare.Op) declare.Update {
 	return declare.By(func(ctx context.Context, s *declare.Step) error {
 		have, want, err := declare.Both[[]C](s, column, nil)
 		if err != nil {
@@ -295,7 +277,12 @@ func eachByID[C any](column string, id func(C) *string,
 		slices.SortFunc(have, func(a, b C) int { return strings.Compare(name(a), name(b)) })
 		return declare.Parts(have, want, name,
 			func(a, b C) bool { return reflect.DeepEqual(plain(a), plain(b)) },
-			func(c C, _ *C) error { return put(ctx, client, bucket, c) },
-			func(c C) error { return remove(ctx, client, bucket, id(c)) })
+			func(c C, _ *C) error {
+				_, err := put(client, ctx, input(bucket, c))
+				return err
+			}, func(c C) error {
+				_, err := s.Ask(ctx, remove, map[string]string{"Id": name(c)})
+				return err
+			})
 	}, column)
 }

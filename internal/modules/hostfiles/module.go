@@ -4,7 +4,7 @@ package hostfiles
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"slices"
 	"strconv"
 
@@ -15,26 +15,16 @@ import (
 
 // Module returns the module host_files, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_files",
-		Version:      5,
-		Doc:          "Files, directories and symbolic links of hosts, and marked parts of files.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{&files{h}, blocks(h)},
-		Migrations: map[int]string{1: functions, 2: functions, 3: functions, 4: functions,
-			5: functions},
-		Drop: drop,
-	}
+	return hosts.Module(sql, 5, modules.Module{
+		Name:      "host_files",
+		Version:   5,
+		Doc:       "Files, directories and symbolic links of hosts, and marked parts of files.",
+		Resources: []modules.Resource{&files{h}, blocks(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the trigger.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns of host_file.
 const (

@@ -5,7 +5,7 @@
 package hostnetwork
 
 import (
-	_ "embed"
+	"embed"
 	"slices"
 
 	"iasql/internal/hosts"
@@ -15,25 +15,16 @@ import (
 
 // Module returns the module host_network, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_network",
-		Version:      1,
-		Doc:          "Interfaces, bridges, routes and firewall rules of hosts.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{interfaces(h), routes(h), rules(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_network",
+		Version:   1,
+		Doc:       "Interfaces, bridges, routes and firewall rules of hosts.",
+		Resources: []modules.Resource{interfaces(h), routes(h), rules(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // wayIn arms a change.
 func wayIn(what, name string) *hosts.WayIn {

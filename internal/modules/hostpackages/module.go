@@ -3,7 +3,7 @@
 package hostpackages
 
 import (
-	_ "embed"
+	"embed"
 
 	"iasql/internal/hosts"
 	"iasql/internal/hosts/runner"
@@ -12,25 +12,16 @@ import (
 
 // Module returns the module host_packages, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_packages",
-		Version:      1,
-		Doc:          "Packages of hosts, by apt or dnf.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{packages(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_packages",
+		Version:   1,
+		Doc:       "Packages of hosts, by apt or dnf.",
+		Resources: []modules.Resource{packages(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the trigger.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns of host_package.
 const (

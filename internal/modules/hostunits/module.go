@@ -4,7 +4,7 @@ package hostunits
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -16,25 +16,16 @@ import (
 
 // Module returns the module host_units, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_units",
-		Version:      1,
-		Doc:          "Services, timers and other units of hosts, by systemd.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{newUnits(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_units",
+		Version:   1,
+		Doc:       "Services, timers and other units of hosts, by systemd.",
+		Resources: []modules.Resource{newUnits(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns of host_unit.
 const (

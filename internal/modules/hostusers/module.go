@@ -3,7 +3,7 @@
 package hostusers
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"slices"
 
@@ -14,25 +14,16 @@ import (
 
 // Module returns the module host_users, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_users",
-		Version:      1,
-		Doc:          "Users and groups of hosts, and the keys that let users in by SSH.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{groups(h), users(h), keys(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_users",
+		Version:   1,
+		Doc:       "Users and groups of hosts, and the keys that let users in by SSH.",
+		Resources: []modules.Resource{groups(h), users(h), keys(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns.
 const (
