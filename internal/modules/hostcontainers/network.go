@@ -18,12 +18,11 @@ const (
 	columnSubnet, columnGateway, columnInternal, columnNetworkID = "subnet", "gateway", "internal", "network_id"
 )
 
-var networkTable = hosts.NamedTable(modules.Table{
+var networkTable = hosts.NamedTable(modules.Table{ // two that are called the same would be confused
 	Name: "host_container_network",
 	Doc: "The networks of containers that Docker or Podman has on a host, and that a row of host_scope of the kind " +
 		"container_network names. Those that are always there (bridge, host, none, podman) are left out. A network " +
 		"that a container uses is not deleted.",
-	// Two that are called the same would be confused.
 	Columns: []modules.Column{
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name ~ '` + objectName + `' AND name NOT IN ('bridge', 'host', 'none', 'default', 'podman', 'container')`,

@@ -36,11 +36,10 @@ const (
 	columnSecret, columnVersion            = "secret_content", "content_version"
 )
 
-var table = hosts.NamedTable(modules.Table{
+var table = hosts.NamedTable(modules.Table{ // two cannot have one path
 	Name: "host_file",
 	Doc: "The files, directories and symbolic links that a row of host_scope names. Devices, pipes and sockets are " +
 		"left out.",
-	// Two cannot have one path.
 	Columns: []modules.Column{
 		{Name: columnPath, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,

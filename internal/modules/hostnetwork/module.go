@@ -144,11 +144,10 @@ func interfaces(h *hosts.Hosts) modules.Resource {
 		}}}
 }
 
-var routeTable = hosts.NamedTable(modules.Table{
+var routeTable = hosts.NamedTable(modules.Table{ // two cannot have one destination and metric
 	Name: "host_route",
 	Doc: "The routes of the main table that a row of host_scope of the kind route names by their destination. Those " +
 		"that the kernel makes of addresses, or a router has announced, are left out.",
-	// Two cannot have one destination and metric.
 	Columns: []modules.Column{
 		{Name: columnMetric, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true, Default: "0",
 			Check: "metric BETWEEN 0 AND 4294967295",

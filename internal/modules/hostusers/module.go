@@ -84,11 +84,10 @@ var groupTable = &modules.Table{
 	},
 }
 
-var keyTable = hosts.NamedTable(modules.Table{
+var keyTable = hosts.NamedTable(modules.Table{ // two lines with one key are one to sshd
 	Name: "host_authorized_key",
 	Doc: "The keys in .ssh/authorized_keys of the users that a row of host_scope of kind user names. The lines of " +
 		"the file that are no keys stay as they are. The key by which the engine gets in is shown and not changed.",
-	// Two lines with one key are one to sshd.
 	Columns: []modules.Column{
 		{Name: columnUser, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "user_name ~ '" + runner.AccountName + "'", Doc: "The user that it lets in."},
