@@ -62,16 +62,10 @@ var userTable = hosts.NamedTable(modules.Table{
 	},
 })
 
-var groupTable = &modules.Table{
-	Name:     "host_group",
-	Doc:      "The groups of users that a row of host_scope names.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
+var groupTable = hosts.NamedTable(modules.Table{
+	Name: "host_group",
+	Doc:  "The groups of users that a row of host_scope names.",
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.AccountName + "'", Doc: "Its name."},
 		{Name: columnGID, Type: modules.TypeBigint, OptionalComputed: true, Check: "gid BETWEEN 0 AND 4294967294",
@@ -82,7 +76,7 @@ var groupTable = &modules.Table{
 			Doc: "Whether the number is one of the system's, below GID_MIN of /etc/login.defs. NULL: as the number " +
 				"is, else false."},
 	},
-}
+})
 
 var keyTable = hosts.NamedTable(modules.Table{ // two lines with one key are one to sshd
 	Name: "host_authorized_key",
