@@ -112,6 +112,26 @@ func With[In any](template *In) Option {
 	}
 }
 
+// pageSizes are what the API calls the most results that a page is to have.
+var pageSizes = []string{"MaxResults", "MaxRecords", "MaxItems", "PageSize", "Limit"}
+
+// PageSize says how many results a page of a listing has at most.
+func PageSize(size int32) Option {
+	return func(o *Op) {
+		if o.template == nil {
+			o.template = reflect.New(o.in).Interface()
+		}
+		for _, name := range pageSizes {
+			f := reflect.ValueOf(o.template).Elem().FieldByName(name)
+			if f.IsValid() && f.Type() == reflect.TypeFor[*int32]() {
+				f.Set(reflect.ValueOf(&size))
+				return
+			}
+		}
+		o.defect("its input takes no size of pages")
+	}
+}
+
 // Jointly has a call that changes something made in a way of its own: together with others
 // ([Joint]).
 func Jointly[In, Out any](do func(ctx context.Context, s *Step, in *In) (*Out, error)) Option {
@@ -134,6 +154,14 @@ func Edit[In any](do func(ctx context.Context, s *Step, in *In) error) Option {
 			return do(ctx, s, in.(*In))
 		}})
 	}
+}
+
+// Fill is [Edit] for what takes no look at AWS and cannot go wrong.
+func Fill[In any](do func(s *Step, in *In)) Option {
+	return Edit(func(_ context.Context, s *Step, in *In) error {
+		do(s, in)
+		return nil
+	})
 }
 
 // None are the codes of errors that say, of a reading call, that the object has

@@ -24,6 +24,25 @@ type Codec struct {
 	readsOnly bool // it is written as a column without a codec
 }
 
+// Reads is a codec of what alone is read otherwise: it is written as a column without a codec.
+func Reads(decode func(member any) (modules.Value, error)) Codec {
+	return Codec{Decode: decode, readsOnly: true}
+}
+
+// Unless are texts of which some that AWS answers with mean none, such as "None".
+func Unless(none func(text string) bool) Codec {
+	return Reads(func(member any) (modules.Value, error) {
+		text := reflect.ValueOf(member).String()
+		if none(text) {
+			return modules.Null, nil
+		}
+		return modules.NonEmpty(text), nil
+	})
+}
+
+// UnlessIs is [Unless] for one such text.
+func UnlessIs(none string) Codec { return Unless(func(text string) bool { return text == none }) }
+
 // Millis are times that the API has as milliseconds since 1970.
 var Millis = Codec{
 	Decode: func(member any) (modules.Value, error) {
@@ -47,35 +66,26 @@ var Seconds = Codec{
 }
 
 // PolicyText are JSON documents that the API has as texts.
-var PolicyText = Codec{
-	Decode: func(member any) (modules.Value, error) {
-		text := reflect.ValueOf(member).String()
-		return aws.Policy(&text), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var PolicyText = Reads(func(member any) (modules.Value, error) {
+	text := reflect.ValueOf(member).String()
+	return aws.Policy(&text), nil
+})
 
 // LastPart are names of which the API has a longer form, such as an ARN or an
 // address, that ends with separator and the name. They are written as names.
 func LastPart(separator string) Codec {
-	return Codec{
-		Decode: func(member any) (modules.Value, error) {
-			text := reflect.ValueOf(member).String()
-			return modules.NonEmpty(text[strings.LastIndex(text, separator)+1:]), nil
-		},
-		Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-	}
+	return Reads(func(member any) (modules.Value, error) {
+		text := reflect.ValueOf(member).String()
+		return modules.NonEmpty(text[strings.LastIndex(text, separator)+1:]), nil
+	})
 }
 
 // Is are booleans: whether the API has one of these texts. They are written as
 // booleans.
 func Is(texts ...string) Codec {
-	return Codec{
-		Decode: func(member any) (modules.Value, error) {
-			return modules.Bool(slices.Contains(texts, reflect.ValueOf(member).String())), nil
-		},
-		Encode: func(v modules.Value) (any, error) { return v.Bool(), nil },
-	}
+	return Reads(func(member any) (modules.Value, error) {
+		return modules.Bool(slices.Contains(texts, reflect.ValueOf(member).String())), nil
+	})
 }
 
 // Each are lists of texts that the API has as lists of structures.
@@ -117,35 +127,10 @@ var Pairs = Codec{
 // Trimmed are texts that the API has with a prefix, or a suffix, which the
 // column does not have. They are written without.
 func Trimmed(prefix, suffix string) Codec {
-	return Codec{
-		Decode: func(member any) (modules.Value, error) {
-			text := strings.TrimPrefix(reflect.ValueOf(member).String(), prefix)
-			return modules.NonEmpty(strings.TrimSuffix(text, suffix)), nil
-		},
-		Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-	}
-}
-
-// Alike tells whether two JSON documents are the same structure of the SDK's, for
-// [Column.Same]: a member that is left out is as good as an empty one. fill adds
-// what AWS fills in by itself; nil where that is nothing.
-func Alike[T any](fill func(*T)) func(a, b string) bool {
-	read := func(text string) (string, error) {
-		var structure T
-		if err := aws.ParseDocument("", modules.Text(text), &structure); err != nil {
-			return "", err
-		}
-		if fill != nil {
-			fill(&structure)
-		}
-		document, err := aws.Document(structure)
-		return document.String(), err
-	}
-	return func(a, b string) bool {
-		x, err := read(a)
-		y, failed := read(b)
-		return err == nil && failed == nil && x == y || a == b
-	}
+	return Reads(func(member any) (modules.Value, error) {
+		text := strings.TrimPrefix(reflect.ValueOf(member).String(), prefix)
+		return modules.NonEmpty(strings.TrimSuffix(text, suffix)), nil
+	})
 }
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -396,6 +381,12 @@ func Newer(from, to string) bool {
 		}
 		return cmp.Compare(a, b)
 	}) < 0
+}
+
+// SameVersion reports whether one version is the other or a less exact name of it, for
+// [Column.Same]: asked for "15", RDS installs, and tells, "15.8".
+func SameVersion(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
 // Larger reports whether to is a larger number than from, for [Column.OneWay].

@@ -110,8 +110,13 @@ func (c Column) NameColumn(name string, since int, doc string) Column {
 	shown := Text(name, c.member, doc).Computed().Since(since)
 	shown.from = c.from
 	c.companion = &shown
+	return c.referring(func(ref *modules.Reference) { ref.NameColumn = name })
+}
+
+// referring returns the column with its reference changed, which others may share.
+func (c Column) referring(change func(ref *modules.Reference)) Column {
 	ref := *c.References
-	ref.NameColumn = name
+	change(&ref)
 	c.References = &ref
 	return c
 }
@@ -126,10 +131,7 @@ func (c Column) WithARN(since int) Column {
 // Lasts says that the object goes on to name what the reference names when that is gone: the column is
 // NULL then.
 func (c Column) Lasts() Column {
-	ref := *c.References
-	ref.Lasts = true
-	c.References = &ref
-	return c
+	return c.referring(func(ref *modules.Reference) { ref.Lasts = true })
 }
 
 // Records shows beside a list of names of objects their records, in the column called like it with _records at the end
@@ -278,35 +280,24 @@ func (c Column) Since(version int) Column { c.Column.Since = version; return c }
 
 // Part makes the object a part of the referenced one.
 func (c Column) Part(part modules.Part, onlyIf string) Column {
-	ref := *c.References
-	ref.Part, ref.PartIf = part, onlyIf
-	c.References = &ref
-	return c
+	return c.referring(func(ref *modules.Reference) { ref.Part, ref.PartIf = part, onlyIf })
 }
 
 // ByKey has a reference hold the key itself, a text.
 func (c Column) ByKey() Column {
-	ref := *c.References
-	ref.ByKey = true
-	c.References, c.Type = &ref, modules.TypeText
-	return c
+	c.Type = modules.TypeText
+	return c.referring(func(ref *modules.Reference) { ref.ByKey = true })
 }
 
 // ListedIf has the objects listed only within those parents in whose records a column of
 // theirs is true; see [modules.Reference].
 func (c Column) ListedIf(column string) Column {
-	ref := *c.References
-	ref.ListedIf = column
-	c.References = &ref
-	return c
+	return c.referring(func(ref *modules.Reference) { ref.ListedIf = column })
 }
 
 // AnyScope lets a reference be to a record of another region or account.
 func (c Column) AnyScope() Column {
-	ref := *c.References
-	ref.AnyScope = true
-	c.References = &ref
-	return c
+	return c.referring(func(ref *modules.Reference) { ref.AnyScope = true })
 }
 
 // In says where the column lives in the inputs of calls, where that is not only

@@ -22,7 +22,8 @@
 // New finds, [Resource.Validate] tells before anything runs.
 //
 // The files follow an object's life. column.go and codec.go say what a column is,
-// path.go where it lives, call.go how an operation's input is filled. table.go
+// documents.go when two documents are the same and how lists of parts change, path.go
+// where it lives, call.go how an operation's input is filled. table.go
 // has the declaration, and bind.go finds its columns in the calls' shapes.
 // list.go, read.go and get.go find and read objects; create.go, update.go,
 // delete.go and tags.go change them; step.go is what a module's own code beside a

@@ -121,6 +121,26 @@ func IsTrue(column string) func(have modules.Row) bool {
 	return func(have modules.Row) bool { return have[column].Bool() }
 }
 
+// IfTrue returns why an object is kept of which a column is true, for [Table].
+func IfTrue(column, why string) func(have modules.Row) string {
+	return func(have modules.Row) string {
+		if have[column].Bool() {
+			return why
+		}
+		return ""
+	}
+}
+
+// IfSet returns why an object is kept of which a column is not NULL; %s in why stands for the column's value.
+func IfSet(column, why string) func(have modules.Row) string {
+	return func(have modules.Row) string {
+		if have[column].IsNull() {
+			return ""
+		}
+		return fmt.Sprintf(why, have[column])
+	}
+}
+
 // State is a column and some of its values.
 type State struct {
 	Column string

@@ -115,13 +115,8 @@ func newAPI(c *aws.Clients) *declare.Resource {
 				declare.Call((*apigatewayv2.Client).DeleteCorsConfiguration)),
 			declare.Modify(declare.Call((*apigatewayv2.Client).UpdateApi)),
 		},
-		Delete: declare.Call((*apigatewayv2.Client).DeleteApi),
-		Protected: func(have modules.Row) string {
-			if have["managed"].Bool() {
-				return "API Gateway manages it"
-			}
-			return ""
-		},
+		Delete:    declare.Call((*apigatewayv2.Client).DeleteApi),
+		Protected: declare.IfTrue("managed", "API Gateway manages it"),
 	})
 }
 

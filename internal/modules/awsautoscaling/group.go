@@ -114,13 +114,11 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.Text("eks_nodegroup", "Tags[eks:nodegroup-name]",
 				"The node group of EKS that the group was made for by EKS itself.").Computed(),
 			declare.TagsBy("Tags", declare.Call((*autoscaling.Client).CreateOrUpdateTags,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) error {
+				declare.Fill(func(s *declare.Step, in *autoscaling.CreateOrUpdateTagsInput) {
 					ofGroup(in.Tags, s.Have["auto_scaling_group_name"], notGiven(s))
-					return nil
 				})), declare.Call((*autoscaling.Client).DeleteTags,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *autoscaling.DeleteTagsInput) error {
+				declare.Fill(func(s *declare.Step, in *autoscaling.DeleteTagsInput) {
 					ofGroup(in.Tags, s.Have["auto_scaling_group_name"], nil)
-					return nil
 				}))).Doc("Tags: an object of texts. New instances get them, too, except those that " +
 				"tags_not_propagated names."),
 		},
@@ -182,8 +180,7 @@ func newGroup(c *aws.Clients) *declare.Resource {
 			declare.By(setNotifications, "notification_configurations"),
 			declare.By(setHooks, "lifecycle_hooks"),
 			declare.Modify(declare.Call((*autoscaling.Client).UpdateAutoScalingGroup,
-				declare.Edit(func(_ context.Context, s *declare.Step,
-					in *autoscaling.UpdateAutoScalingGroupInput) error {
+				declare.Fill(func(s *declare.Step, in *autoscaling.UpdateAutoScalingGroupInput) {
 					if in.LaunchTemplate != nil { // name and version go together
 						in.LaunchTemplate = nil
 						if name := s.Want["launch_template_id"]; !name.IsNull() {
@@ -191,7 +188,6 @@ func newGroup(c *aws.Clients) *declare.Resource {
 								Version: s.Want["launch_template_version"].Ptr()}
 						}
 					}
-					return nil
 				}))),
 			declare.By(setWarmPool, "warm_pool"), // whose size is of max_size and desired_capacity
 			declare.By(setPropagation, unpropagated),
@@ -219,12 +215,13 @@ var joined = declare.Codec{
 // (page InstancesDistribution).
 var samePolicy = declare.Alike(func(p *astypes.MixedInstancesPolicy) {
 	spec := func(s *astypes.LaunchTemplateSpecification) {
-		if s != nil && s.LaunchTemplateName != nil {
+		if s == nil {
+			return
+		}
+		if s.LaunchTemplateName != nil {
 			s.LaunchTemplateId = nil
 		}
-		if s != nil && s.Version == nil {
-			s.Version = awssdk.String("$Default")
-		}
+		declare.Or(&s.Version, "$Default")
 	}
 	byRequirements := false
 	if p.LaunchTemplate != nil {
@@ -234,26 +231,15 @@ var samePolicy = declare.Alike(func(p *astypes.MixedInstancesPolicy) {
 			byRequirements = byRequirements || p.LaunchTemplate.Overrides[i].InstanceRequirements != nil
 		}
 	}
+	declare.Or(&p.InstancesDistribution, astypes.InstancesDistribution{})
 	d := p.InstancesDistribution
-	if d == nil {
-		d = &astypes.InstancesDistribution{}
-		p.InstancesDistribution = d
+	if byRequirements {
+		declare.Or(&d.OnDemandAllocationStrategy, "lowest-price")
 	}
-	if d.OnDemandAllocationStrategy == nil {
-		d.OnDemandAllocationStrategy = awssdk.String("prioritized")
-		if byRequirements {
-			d.OnDemandAllocationStrategy = awssdk.String("lowest-price")
-		}
-	}
-	if d.OnDemandBaseCapacity == nil {
-		d.OnDemandBaseCapacity = awssdk.Int32(0)
-	}
-	if d.OnDemandPercentageAboveBaseCapacity == nil {
-		d.OnDemandPercentageAboveBaseCapacity = awssdk.Int32(100)
-	}
-	if d.SpotAllocationStrategy == nil {
-		d.SpotAllocationStrategy = awssdk.String("lowest-price")
-	}
+	declare.Or(&d.OnDemandAllocationStrategy, "prioritized")
+	declare.Or(&d.OnDemandBaseCapacity, 0)
+	declare.Or(&d.OnDemandPercentageAboveBaseCapacity, 100)
+	declare.Or(&d.SpotAllocationStrategy, "lowest-price")
 	if d.SpotInstancePools == nil && *d.SpotAllocationStrategy == "lowest-price" {
 		d.SpotInstancePools = awssdk.Int32(2)
 	}
@@ -263,38 +249,22 @@ var samePolicy = declare.Alike(func(p *astypes.MixedInstancesPolicy) {
 const lattice = "vpc-lattice"
 
 // trafficSources are the sources of VPC Lattice: AWS lists target groups and Classic Load Balancers among them, too.
-var trafficSources = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		var of []astypes.TrafficSourceIdentifier
-		for _, source := range member.([]astypes.TrafficSourceIdentifier) {
-			if awssdk.ToString(source.Type) == lattice {
-				of = append(of, source)
-			}
+var trafficSources = declare.Reads(func(member any) (modules.Value, error) {
+	var of []astypes.TrafficSourceIdentifier
+	for _, source := range member.([]astypes.TrafficSourceIdentifier) {
+		if awssdk.ToString(source.Type) == lattice {
+			of = append(of, source)
 		}
-		if len(of) == 0 {
-			return modules.Null, nil
-		}
-		return aws.Document(of)
-	},
-	Encode: func(v modules.Value) (any, error) { return sourcesOf(v) },
-}
-
-func sourcesOf(v modules.Value) ([]astypes.TrafficSourceIdentifier, error) {
-	var list []astypes.TrafficSourceIdentifier
-	if v.IsNull() {
-		return nil, nil
 	}
-	err := aws.ParseDocument("traffic_sources", v, &list)
-	return list, err
-}
+	if len(of) == 0 {
+		return modules.Null, nil
+	}
+	return aws.Document(of)
+})
 
 // setSources attaches and detaches traffic sources. It attaches first, so that there is no gap.
 func setSources(ctx context.Context, s *declare.Step) error {
-	have, err := sourcesOf(s.Have["traffic_sources"])
-	if err != nil {
-		return err
-	}
-	want, err := sourcesOf(s.Want["traffic_sources"])
+	have, want, err := declare.Both[[]astypes.TrafficSourceIdentifier](s, "traffic_sources", nil)
 	if err != nil {
 		return err
 	}
@@ -321,21 +291,15 @@ func setSources(ctx context.Context, s *declare.Step) error {
 
 // setMetrics turns metrics on and off. AWS has one granularity.
 func setMetrics(ctx context.Context, s *declare.Step) error {
-	have, want := s.Have["enabled_metrics"].Strings(), s.Want["enabled_metrics"].Strings()
-	without := func(list, others []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(metric string) bool {
-			return slices.Contains(others,
-				metric)
-		})
-	}
+	added, gone := s.Added("enabled_metrics")
 	client, name := declare.ClientOf[*autoscaling.Client](s), s.Have["auto_scaling_group_name"].Ptr()
-	if added := without(want, have); len(added) > 0 {
+	if len(added) > 0 {
 		if _, err := client.EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{
 			AutoScalingGroupName: name, Metrics: added, Granularity: awssdk.String("1Minute")}); err != nil {
 			return err
 		}
 	}
-	if gone := without(have, want); len(gone) > 0 {
+	if len(gone) > 0 {
 		if _, err := client.DisableMetricsCollection(ctx, &autoscaling.DisableMetricsCollectionInput{
 			AutoScalingGroupName: name, Metrics: gone}); err != nil {
 			return err

@@ -112,11 +112,10 @@ func newLaunchTemplate(c *aws.Clients) *declare.Resource {
 		Updates: []declare.Update{declare.By(addVersion, "version_description", "image_id", "instance_type",
 			"key_pair_name", "security_group_ids", "user_data", "data")},
 		Delete: declare.Call((*ec2.Client).DeleteLaunchTemplate,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.DeleteLaunchTemplateInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.DeleteLaunchTemplateInput) {
 				if id := s.Have["launch_template_id"]; !id.IsNull() { // another may have taken its name
 					in.LaunchTemplateId, in.LaunchTemplateName = id.Ptr(), nil
 				}
-				return nil
 			})),
 		Protected: ofNodeGroup,
 	})

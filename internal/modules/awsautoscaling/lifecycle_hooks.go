@@ -32,131 +32,78 @@ func hooksColumn() declare.Column {
 }
 
 // hooks are in the words of CreateAutoScalingGroup: AWS tells of each also its group, and a limit that nobody sets.
-var hooks = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		var list []astypes.LifecycleHookSpecification
-		for _, h := range member.([]astypes.LifecycleHook) {
-			list = append(list, astypes.LifecycleHookSpecification{
-				LifecycleHookName: h.LifecycleHookName, LifecycleTransition: h.LifecycleTransition,
-				DefaultResult: h.DefaultResult, HeartbeatTimeout: h.HeartbeatTimeout,
-				NotificationMetadata: h.NotificationMetadata, NotificationTargetARN: h.NotificationTargetARN,
-				RoleARN: h.RoleARN,
-			})
-		}
-		if len(list) == 0 {
-			return modules.Null, nil
-		}
-		slices.SortFunc(list, byHookName)
-		return aws.Document(list)
-	},
-	Encode: func(v modules.Value) (any, error) { return hooksOf(v) },
+var hooks = declare.Shaped("lifecycle_hooks", byHookName)
+
+func byHookName(list []astypes.LifecycleHookSpecification) {
+	slices.SortFunc(list, func(a, b astypes.LifecycleHookSpecification) int {
+		return compare(a.LifecycleHookName, b.LifecycleHookName)
+	})
 }
 
-func byHookName(a, b astypes.LifecycleHookSpecification) int {
-	return compare(a.LifecycleHookName, b.LifecycleHookName)
-}
-
-func hooksOf(v modules.Value) ([]astypes.LifecycleHookSpecification, error) {
-	var list []astypes.LifecycleHookSpecification
-	err := aws.ParseDocument("lifecycle_hooks", v, &list)
-	slices.SortFunc(list, byHookName)
-	return list, err
+// usualHook fills in what AWS does.
+func usualHook(h *astypes.LifecycleHookSpecification) {
+	if awssdk.ToString(h.DefaultResult) == "" {
+		h.DefaultResult = awssdk.String(usualResult)
+	}
+	declare.Or(&h.HeartbeatTimeout, usualHeartbeat)
 }
 
 // sameHook compares two hooks with what AWS fills in.
 func sameHook(a, b astypes.LifecycleHookSpecification) bool {
-	text := awssdk.ToString
-	number := func(n *int32) int32 {
-		if n == nil {
-			return usualHeartbeat
-		}
-		return *n
-	}
-	result := func(s *string) string {
-		if text(s) == "" {
-			return usualResult
-		}
-		return *s
-	}
-	return text(a.LifecycleHookName) == text(b.LifecycleHookName) &&
-		text(a.LifecycleTransition) == text(b.LifecycleTransition) &&
-		result(a.DefaultResult) == result(b.DefaultResult) &&
-		number(a.HeartbeatTimeout) == number(b.HeartbeatTimeout) &&
-		text(a.NotificationMetadata) == text(b.NotificationMetadata) &&
-		text(a.NotificationTargetARN) == text(b.NotificationTargetARN) && text(a.RoleARN) == text(b.RoleARN)
+	usualHook(&a)
+	usualHook(&b)
+	return declare.SameDocument(a, b)
 }
 
 // sameHooks compares hooks in whatever order.
-func sameHooks(a, b string) bool {
-	x, err := hooksOf(modules.Text(a))
-	y, failed := hooksOf(modules.Text(b))
-	if err != nil || failed != nil {
-		return a == b
+var sameHooks = declare.Alike(func(list *[]astypes.LifecycleHookSpecification) {
+	for i := range *list {
+		usualHook(&(*list)[i])
 	}
-	return slices.EqualFunc(x, y, sameHook)
-}
+	byHookName(*list)
+})
 
 // setHooks puts the hooks that are new or differ, and then deletes those that are not to be. PutLifecycleHook leaves
 // alone what it is not sent of a hook that there is, and so it is sent everything; a hook that loses its role or its
 // metadata, for which there is no value to send, is deleted first and made again.
 func setHooks(ctx context.Context, s *declare.Step) error {
-	had, err := hooksOf(s.Have["lifecycle_hooks"])
+	had, want, err := declare.Both(s, "lifecycle_hooks", func(list *[]astypes.LifecycleHookSpecification) {
+		byHookName(*list)
+	})
 	if err != nil {
 		return err
 	}
-	want, err := hooksOf(s.Want["lifecycle_hooks"])
-	if err != nil {
-		return err
-	}
-	client, name := declare.ClientOf[*autoscaling.Client](s), s.Have["auto_scaling_group_name"].Ptr()
-	remove := func(hook *string) error {
+	client, group := declare.ClientOf[*autoscaling.Client](s), s.Have["auto_scaling_group_name"].Ptr()
+	remove := func(hook astypes.LifecycleHookSpecification) error {
 		_, err := client.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
-			AutoScalingGroupName: name, LifecycleHookName: hook})
+			AutoScalingGroupName: group, LifecycleHookName: hook.LifecycleHookName})
 		return aws.IfExists(err)
 	}
-	in := func(list []astypes.LifecycleHookSpecification, hook astypes.LifecycleHookSpecification) int {
-		return slices.IndexFunc(list, func(h astypes.LifecycleHookSpecification) bool {
-			return byHookName(h,
-				hook) == 0
-		})
-	}
-	for _, w := range want {
-		put := &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: name, LifecycleHookName: w.LifecycleHookName,
-			LifecycleTransition: w.LifecycleTransition, DefaultResult: w.DefaultResult,
-			HeartbeatTimeout: w.HeartbeatTimeout, NotificationMetadata: w.NotificationMetadata,
-			NotificationTargetARN: w.NotificationTargetARN, RoleARN: w.RoleARN}
-		if i := in(had, w); i >= 0 {
-			h := had[i]
-			if sameHook(h, w) {
-				continue
-			}
-			if loses(h.RoleARN, w.RoleARN) || loses(h.NotificationMetadata, w.NotificationMetadata) {
-				if err := remove(w.LifecycleHookName); err != nil {
-					return err
+	return declare.Parts(had, want, nameOfHook, sameHook,
+		func(hook astypes.LifecycleHookSpecification, had *astypes.LifecycleHookSpecification) error {
+			put := &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: group,
+				LifecycleHookName: hook.LifecycleHookName, LifecycleTransition: hook.LifecycleTransition,
+				DefaultResult: hook.DefaultResult, HeartbeatTimeout: hook.HeartbeatTimeout,
+				NotificationMetadata:  hook.NotificationMetadata,
+				NotificationTargetARN: hook.NotificationTargetARN, RoleARN: hook.RoleARN}
+			if had != nil {
+				if loses(had.RoleARN, hook.RoleARN) || loses(had.NotificationMetadata, hook.NotificationMetadata) {
+					if err := remove(hook); err != nil {
+						return err
+					}
+				} else if loses(had.NotificationTargetARN, hook.NotificationTargetARN) {
+					put.NotificationTargetARN = awssdk.String("")
 				}
-			} else if loses(h.NotificationTargetARN, w.NotificationTargetARN) {
-				put.NotificationTargetARN = awssdk.String("")
+				declare.Or(&put.DefaultResult, usualResult)
+				declare.Or(&put.HeartbeatTimeout, usualHeartbeat)
 			}
-			if put.DefaultResult == nil {
-				put.DefaultResult = awssdk.String(usualResult)
-			}
-			if put.HeartbeatTimeout == nil {
-				put.HeartbeatTimeout = awssdk.Int32(usualHeartbeat)
-			}
-		}
-		if _, err := client.PutLifecycleHook(ctx, put); err != nil {
+			_, err := client.PutLifecycleHook(ctx, put)
 			return err
-		}
-	}
-	for _, h := range had {
-		if in(want, h) >= 0 {
-			continue
-		}
-		if err := remove(h.LifecycleHookName); err != nil {
-			return err
-		}
-	}
-	return nil
+		}, remove)
+}
+
+func nameOfHook(h astypes.LifecycleHookSpecification) string {
+	return awssdk.ToString(h.LifecycleHookName)
 }
 
 func loses(had, want *string) bool { return awssdk.ToString(had) != "" && awssdk.ToString(want) == "" }

@@ -12,6 +12,7 @@ package awsautoscaling
 
 import (
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -28,9 +29,4 @@ func Module(c *aws.Clients) *modules.Module {
 // ofNodeGroup says that EKS made an object, whose tag eks:nodegroup-name says for
 // which node group (Amazon EKS User Guide, "Simplify node lifecycle with managed
 // node groups").
-func ofNodeGroup(have modules.Row) string {
-	if group := have["eks_nodegroup"]; !group.IsNull() {
-		return "EKS made it for the node group " + group.String() + ", and deletes it with that"
-	}
-	return ""
-}
+var ofNodeGroup = declare.IfSet("eks_nodegroup", "EKS made it for the node group %s, and deletes it with that")

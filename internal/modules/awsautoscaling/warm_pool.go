@@ -1,9 +1,9 @@
 package awsautoscaling
 
 import (
+	"cmp"
 	"context"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	astypes "github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
@@ -20,51 +20,25 @@ func warmPoolColumn() declare.Column {
 	return declare.JSON("warm_pool", "WarmPoolConfiguration",
 		`Which instances are kept ready beside those in service: {"PoolState": "Stopped", "MinSize": 1, "MaxGroupPreparedCapacity": 4, "InstanceReusePolicy": {"ReuseOnScaleIn": true}}. `+
 			"{} is a pool with what AWS does if nothing is said. NULL: no warm pool; AWS ends its instances then.").
-		Check("jsonb_typeof(warm_pool) = 'object'").As(warmPool).Same(sameWarmPool).Since(5)
+		Check("jsonb_typeof(warm_pool) = 'object'").As(warmPool).Same(declare.Alike(usualWarmPool)).Since(5)
 }
 
 // warmPool is in the words of PutWarmPool. A pool that AWS deletes is as good as gone.
-var warmPool = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		p := member.(astypes.WarmPoolConfiguration)
-		if p.Status == astypes.WarmPoolStatusPendingDelete {
-			return modules.Null, nil
-		}
-		return aws.Document(p)
-	},
-}
+var warmPool = declare.Codec{Decode: func(member any) (modules.Value, error) {
+	p := member.(astypes.WarmPoolConfiguration)
+	if p.Status == astypes.WarmPoolStatusPendingDelete {
+		return modules.Null, nil
+	}
+	return aws.Document(p)
+}}
 
-func warmPoolOf(v modules.Value) (astypes.WarmPoolConfiguration, error) {
-	var p astypes.WarmPoolConfiguration
-	err := aws.ParseDocument("warm_pool", v, &p)
-	if p.PoolState == "" {
-		p.PoolState = astypes.WarmPoolStateStopped
-	}
-	if p.MinSize == nil {
-		p.MinSize = awssdk.Int32(0)
-	}
-	if p.MaxGroupPreparedCapacity == nil {
-		p.MaxGroupPreparedCapacity = awssdk.Int32(noMost)
-	}
-	if p.InstanceReusePolicy == nil {
-		p.InstanceReusePolicy = &astypes.InstanceReusePolicy{}
-	}
-	if p.InstanceReusePolicy.ReuseOnScaleIn == nil {
-		p.InstanceReusePolicy.ReuseOnScaleIn = awssdk.Bool(false)
-	}
-	return p, err
-}
-
-// sameWarmPool compares pools with what AWS fills in.
-func sameWarmPool(a, b string) bool {
-	x, err := warmPoolOf(modules.Text(a))
-	y, failed := warmPoolOf(modules.Text(b))
-	if err != nil || failed != nil {
-		return a == b
-	}
-	return x.PoolState == y.PoolState && *x.MinSize == *y.MinSize &&
-		*x.MaxGroupPreparedCapacity == *y.MaxGroupPreparedCapacity &&
-		*x.InstanceReusePolicy.ReuseOnScaleIn == *y.InstanceReusePolicy.ReuseOnScaleIn
+// usualWarmPool fills in what AWS does.
+func usualWarmPool(p *astypes.WarmPoolConfiguration) {
+	p.PoolState = cmp.Or(p.PoolState, astypes.WarmPoolStateStopped)
+	declare.Or(&p.MinSize, 0)
+	declare.Or(&p.MaxGroupPreparedCapacity, noMost)
+	declare.Or(&p.InstanceReusePolicy, astypes.InstanceReusePolicy{})
+	declare.Or(&p.InstanceReusePolicy.ReuseOnScaleIn, false)
 }
 
 // setWarmPool makes, changes or deletes the pool. ForceDelete, which does not wait for the pool's instances and their
@@ -76,15 +50,16 @@ func setWarmPool(ctx context.Context, s *declare.Step) error {
 		_, err := client.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: name})
 		return aws.IfExists(err)
 	}
-	p, err := warmPoolOf(want)
-	if err != nil {
+	var p astypes.WarmPoolConfiguration
+	if err := aws.ParseDocument("warm_pool", want, &p); err != nil {
 		return err
 	}
+	usualWarmPool(&p)
 	in := &autoscaling.PutWarmPoolInput{AutoScalingGroupName: name, PoolState: p.PoolState, MinSize: p.MinSize,
 		MaxGroupPreparedCapacity: p.MaxGroupPreparedCapacity, InstanceReusePolicy: p.InstanceReusePolicy}
 	if s.Have["warm_pool"].IsNull() && *p.MaxGroupPreparedCapacity == noMost {
 		in.MaxGroupPreparedCapacity = nil // there is none to take away
 	}
-	_, err = client.PutWarmPool(ctx, in)
+	_, err := client.PutWarmPool(ctx, in)
 	return err
 }

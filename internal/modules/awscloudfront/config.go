@@ -105,32 +105,25 @@ func assign(to, from any) {
 	}
 }
 
-// or sets a member that is left out.
-func or[T any](member **T, value T) {
-	if *member == nil {
-		*member = &value
-	}
-}
-
 // behave completes the default cache behavior (page DefaultCacheBehavior; the
 // defaults are those of AWS::CloudFront::Distribution). A cache policy takes the
 // place of ForwardedValues and the times to live.
 func behave(b *cftypes.DefaultCacheBehavior) {
 	reads := []cftypes.Method{cftypes.MethodGet, cftypes.MethodHead}
-	or(&b.AllowedMethods, cftypes.AllowedMethods{Items: reads})
-	or(&b.AllowedMethods.CachedMethods, cftypes.CachedMethods{Items: append([]cftypes.Method(nil), reads...)})
-	or(&b.Compress, false)
-	or(&b.SmoothStreaming, false)
-	or(&b.FieldLevelEncryptionId, "")
-	or(&b.FunctionAssociations, cftypes.FunctionAssociations{})
-	or(&b.LambdaFunctionAssociations, cftypes.LambdaFunctionAssociations{})
+	declare.Or(&b.AllowedMethods, cftypes.AllowedMethods{Items: reads})
+	declare.Or(&b.AllowedMethods.CachedMethods, cftypes.CachedMethods{Items: append([]cftypes.Method(nil), reads...)})
+	declare.Or(&b.Compress, false)
+	declare.Or(&b.SmoothStreaming, false)
+	declare.Or(&b.FieldLevelEncryptionId, "")
+	declare.Or(&b.FunctionAssociations, cftypes.FunctionAssociations{})
+	declare.Or(&b.LambdaFunctionAssociations, cftypes.LambdaFunctionAssociations{})
 	for i := range b.LambdaFunctionAssociations.Items {
-		or(&b.LambdaFunctionAssociations.Items[i].IncludeBody, false)
+		declare.Or(&b.LambdaFunctionAssociations.Items[i].IncludeBody, false)
 	}
-	or(&b.TrustedKeyGroups, cftypes.TrustedKeyGroups{})
-	or(&b.TrustedKeyGroups.Enabled, len(b.TrustedKeyGroups.Items) > 0)
-	or(&b.TrustedSigners, cftypes.TrustedSigners{})
-	or(&b.TrustedSigners.Enabled, len(b.TrustedSigners.Items) > 0)
+	declare.Or(&b.TrustedKeyGroups, cftypes.TrustedKeyGroups{})
+	declare.Or(&b.TrustedKeyGroups.Enabled, len(b.TrustedKeyGroups.Items) > 0)
+	declare.Or(&b.TrustedSigners, cftypes.TrustedSigners{})
+	declare.Or(&b.TrustedSigners.Enabled, len(b.TrustedSigners.Items) > 0)
 	if b.GrpcConfig != nil && b.GrpcConfig.Enabled != nil && !*b.GrpcConfig.Enabled {
 		b.GrpcConfig = nil
 	}
@@ -138,13 +131,13 @@ func behave(b *cftypes.DefaultCacheBehavior) {
 	case b.CachePolicyId != nil && *b.CachePolicyId != "":
 		b.ForwardedValues, b.MinTTL, b.DefaultTTL, b.MaxTTL = nil, nil, nil, nil
 	case f != nil:
-		or(&f.QueryString, false)
-		or(&f.QueryStringCacheKeys, cftypes.QueryStringCacheKeys{})
-		or(&f.Headers, cftypes.Headers{})
-		or(&f.Cookies, cftypes.CookiePreference{Forward: cftypes.ItemSelectionNone})
-		or(&b.MinTTL, 0)
-		or(&b.DefaultTTL, max(86400, *b.MinTTL))
-		or(&b.MaxTTL, max(31536000, *b.DefaultTTL))
+		declare.Or(&f.QueryString, false)
+		declare.Or(&f.QueryStringCacheKeys, cftypes.QueryStringCacheKeys{})
+		declare.Or(&f.Headers, cftypes.Headers{})
+		declare.Or(&f.Cookies, cftypes.CookiePreference{Forward: cftypes.ItemSelectionNone})
+		declare.Or(&b.MinTTL, 0)
+		declare.Or(&b.DefaultTTL, max(86400, *b.MinTTL))
+		declare.Or(&b.MaxTTL, max(31536000, *b.DefaultTTL))
 	}
 }
 
@@ -161,31 +154,31 @@ func behaveAt(b *cftypes.CacheBehavior) {
 // and VpcOriginConfig). Of SSL and TLS an origin is spoken to in version 1.2 alone,
 // as distributions are made in AWS's console; those made by the API speak SSLv3, too.
 func originate(o *cftypes.Origin) {
-	or(&o.ConnectionAttempts, 3)
-	or(&o.ConnectionTimeout, 10)
-	or(&o.CustomHeaders, cftypes.CustomHeaders{})
-	or(&o.OriginAccessControlId, "")
-	or(&o.OriginPath, "")
-	or(&o.OriginShield, cftypes.OriginShield{})
-	or(&o.OriginShield.Enabled, o.OriginShield.OriginShieldRegion != nil)
+	declare.Or(&o.ConnectionAttempts, 3)
+	declare.Or(&o.ConnectionTimeout, 10)
+	declare.Or(&o.CustomHeaders, cftypes.CustomHeaders{})
+	declare.Or(&o.OriginAccessControlId, "")
+	declare.Or(&o.OriginPath, "")
+	declare.Or(&o.OriginShield, cftypes.OriginShield{})
+	declare.Or(&o.OriginShield.Enabled, o.OriginShield.OriginShieldRegion != nil)
 	switch custom, vpc := o.CustomOriginConfig, o.VpcOriginConfig; {
 	case custom != nil:
-		or(&custom.HTTPPort, 80)
-		or(&custom.HTTPSPort, 443)
-		or(&custom.OriginKeepaliveTimeout, 5)
-		or(&custom.OriginReadTimeout, 30)
-		or(&custom.OriginSslProtocols,
+		declare.Or(&custom.HTTPPort, 80)
+		declare.Or(&custom.HTTPSPort, 443)
+		declare.Or(&custom.OriginKeepaliveTimeout, 5)
+		declare.Or(&custom.OriginReadTimeout, 30)
+		declare.Or(&custom.OriginSslProtocols,
 			cftypes.OriginSslProtocols{Items: []cftypes.SslProtocol{cftypes.SslProtocolTLSv12}})
 		if custom.IpAddressType == "" {
 			custom.IpAddressType = cftypes.IpAddressTypeIpv4
 		}
 	case vpc != nil:
-		or(&vpc.OriginKeepaliveTimeout, 5)
-		or(&vpc.OriginReadTimeout, 30)
+		declare.Or(&vpc.OriginKeepaliveTimeout, 5)
+		declare.Or(&vpc.OriginReadTimeout, 30)
 	default:
-		or(&o.S3OriginConfig, cftypes.S3OriginConfig{})
-		or(&o.S3OriginConfig.OriginAccessIdentity, "")
-		or(&o.S3OriginConfig.OriginReadTimeout, 30)
+		declare.Or(&o.S3OriginConfig, cftypes.S3OriginConfig{})
+		declare.Or(&o.S3OriginConfig.OriginAccessIdentity, "")
+		declare.Or(&o.S3OriginConfig.OriginReadTimeout, 30)
 	}
 }
 
@@ -200,17 +193,17 @@ func group(g *cftypes.OriginGroup) {
 // ten seconds ("Control how long CloudFront caches errors", CloudFront Developer
 // Guide).
 func answer(r *cftypes.CustomErrorResponse) {
-	or(&r.ErrorCachingMinTTL, 10)
-	or(&r.ResponseCode, "")
-	or(&r.ResponsePagePath, "")
+	declare.Or(&r.ErrorCachingMinTTL, 10)
+	declare.Or(&r.ResponseCode, "")
+	declare.Or(&r.ResponsePagePath, "")
 }
 
 // log completes where requests are logged (page LoggingConfig).
 func log(l *cftypes.LoggingConfig) {
-	or(&l.Bucket, "")
-	or(&l.Enabled, *l.Bucket != "")
-	or(&l.IncludeCookies, false)
-	or(&l.Prefix, "")
+	declare.Or(&l.Bucket, "")
+	declare.Or(&l.Enabled, *l.Bucket != "")
+	declare.Or(&l.IncludeCookies, false)
+	declare.Or(&l.Prefix, "")
 }
 
 // secure completes how viewers use HTTPS (page ViewerCertificate).

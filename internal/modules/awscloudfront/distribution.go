@@ -153,8 +153,8 @@ func newDistribution(c *aws.Clients) *declare.Resource {
 			declare.Edit(func(ctx context.Context, s *declare.Step,
 				in *cloudfront.CreateDistributionWithTagsInput) error {
 				config := in.DistributionConfigWithTags.DistributionConfig
-				or(&config.CallerReference, s.Token)
-				or(&config.ViewerCertificate, cftypes.ViewerCertificate{})
+				declare.Or(&config.CallerReference, s.Token)
+				declare.Or(&config.ViewerCertificate, cftypes.ViewerCertificate{})
 				if err := control(ctx, s, config.Origins); err != nil {
 					return err
 				}

@@ -3,7 +3,6 @@ package awscloudwatch
 import (
 	"context"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	logstypes "github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 
@@ -57,8 +56,7 @@ func newLogGroup(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("logs.amazonaws.com",
 			modules.Request("logGroupName", "TagLogGroup", "UntagLogGroup"),
 		),
-		List: declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups",
-			declare.With(&cloudwatchlogs.DescribeLogGroupsInput{Limit: awssdk.Int32(50)})),
+		List: declare.Pages(cloudwatchlogs.NewDescribeLogGroupsPaginator, "LogGroups", declare.PageSize(50)),
 		// "You can specify only log group names in the same account", and ARNs in a monitoring account (page
 		// DescribeLogGroups).
 		Get: declare.Named("LogGroupIdentifiers", 50).OrPrefix("LogGroupNamePrefix"),

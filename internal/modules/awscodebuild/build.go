@@ -42,9 +42,8 @@ func newBuild(c *aws.Clients) *declare.Resource {
 		List: declare.Pages(codebuild.NewListBuildsPaginator, "Ids").Names("aws_id", ""),
 		Get:  declare.Batch(declare.Call((*codebuild.Client).BatchGetBuilds), "Ids", "aws_id", most, "Builds"),
 		Delete: declare.Call((*codebuild.Client).BatchDeleteBuilds,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *codebuild.BatchDeleteBuildsInput) error {
+			declare.Fill(func(s *declare.Step, in *codebuild.BatchDeleteBuildsInput) {
 				in.Ids = []string{s.Have["aws_id"].String()}
-				return nil
 			}),
 			declare.Checked(func(out *codebuild.BatchDeleteBuildsOutput) error {
 				if len(out.BuildsNotDeleted) == 0 { // one was named

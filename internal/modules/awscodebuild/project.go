@@ -1,6 +1,7 @@
 package awscodebuild
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -142,31 +143,21 @@ func setTags(ctx context.Context, s *declare.Step) error {
 }
 
 // artifacts are NULL where there is no output, or a pipeline takes it.
-var artifacts = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		a := member.(cbtypes.ProjectArtifacts)
-		if a.Type != cbtypes.ArtifactsTypeS3 {
-			return modules.Null, nil
-		}
-		return aws.Document(a)
-	},
-	Encode: func(v modules.Value) (any, error) {
-		var a cbtypes.ProjectArtifacts
-		return &a, aws.ParseDocument("artifacts", v, &a)
-	},
-}
+var artifacts = declare.Reads(func(member any) (modules.Value, error) {
+	a := member.(cbtypes.ProjectArtifacts)
+	if a.Type != cbtypes.ArtifactsTypeS3 {
+		return modules.Null, nil
+	}
+	return aws.Document(a)
+})
 
 // packed fills in what AWS does about artifacts that the document leaves out
 // (page ProjectArtifacts).
 func packed(a *cbtypes.ProjectArtifacts) {
-	if a.NamespaceType == "" {
-		a.NamespaceType = cbtypes.ArtifactNamespaceNone
-	}
-	if a.Packaging == "" {
-		a.Packaging = cbtypes.ArtifactPackagingNone
-	}
-	a.EncryptionDisabled = awssdk.Bool(awssdk.ToBool(a.EncryptionDisabled))
-	a.OverrideArtifactName = awssdk.Bool(awssdk.ToBool(a.OverrideArtifactName))
+	a.NamespaceType = cmp.Or(a.NamespaceType, cbtypes.ArtifactNamespaceNone)
+	a.Packaging = cmp.Or(a.Packaging, cbtypes.ArtifactPackagingNone)
+	declare.Or(&a.EncryptionDisabled, false)
+	declare.Or(&a.OverrideArtifactName, false)
 }
 
 // plain fills in the type of environment variables, whose order means nothing.

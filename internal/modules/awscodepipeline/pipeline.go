@@ -8,6 +8,10 @@
 package awscodepipeline
 
 import (
+	"cmp"
+	"context"
+	"slices"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/codepipeline"
 	cptypes "github.com/aws/aws-sdk-go-v2/service/codepipeline/types"
@@ -88,8 +92,7 @@ func newPipeline(c *aws.Clients) *declare.Resource {
 			modules.Request("pipelineName", "EnableStageTransition", "DisableStageTransition")),
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines",
-			declare.With(&codepipeline.ListPipelinesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(codepipeline.NewListPipelinesPaginator, "Pipelines", declare.PageSize(pageSize)).
 			Names("name", "Name"),
 		Get:    declare.One(declare.Call((*codepipeline.Client).GetPipeline), ""),
 		Create: declare.Call((*codepipeline.Client).CreatePipeline, role),
@@ -114,4 +117,47 @@ func inOrder(stages *[]cptypes.StageDeclaration) {
 			}
 		}
 	}
+}
+
+// transition is a member of the column disable_inbound_stage_transitions.
+type transition struct{ StageName, Reason string }
+
+// disabled reads which stages are closed, of all stages' states.
+var disabled = declare.Codec{Decode: func(member any) (modules.Value, error) {
+	var closed []transition
+	for _, stage := range member.([]cptypes.StageState) {
+		if in := stage.InboundTransitionState; in != nil && !in.Enabled {
+			closed = append(closed, transition{awssdk.ToString(stage.StageName), awssdk.ToString(in.DisabledReason)})
+		}
+	}
+	if len(closed) == 0 {
+		return modules.Null, nil
+	}
+	return aws.Document(closed)
+}}
+
+// setTransitions closes stages, then opens those that are no longer to be closed. One that is gone needs no opening.
+func setTransitions(ctx context.Context, s *declare.Step) error {
+	const column = "disable_inbound_stage_transitions"
+	client, name := declare.ClientOf[*codepipeline.Client](s), s.Have["name"].Ptr()
+	have, want, err := declare.Both(s, column, func(list *[]transition) {
+		slices.SortFunc(*list, func(a, b transition) int { return cmp.Compare(a.StageName, b.StageName) })
+	})
+	if err != nil {
+		return err
+	}
+	return declare.Parts(have, want, func(t transition) string { return t.StageName },
+		func(a, b transition) bool { return a == b },
+		func(t transition, _ *transition) error {
+			_, err := client.DisableStageTransition(ctx, &codepipeline.DisableStageTransitionInput{PipelineName: name,
+				StageName: &t.StageName, Reason: &t.Reason, TransitionType: cptypes.StageTransitionTypeInbound})
+			return err
+		}, func(t transition) error {
+			_, err := client.EnableStageTransition(ctx, &codepipeline.EnableStageTransitionInput{PipelineName: name,
+				StageName: &t.StageName, TransitionType: cptypes.StageTransitionTypeInbound})
+			if aws.HasCode(err, "StageNotFoundException") {
+				return nil
+			}
+			return err
+		})
 }

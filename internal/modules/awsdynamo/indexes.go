@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -36,31 +37,27 @@ func parseIndexes(column string, v modules.Value) ([]dbtypes.GlobalSecondaryInde
 
 // sameIndexes tells whether two values of a column of indexes mean the same: the order means nothing, and a capacity
 // that one leaves out is as DynamoDB has it.
-func sameIndexes(a, b string) bool {
-	x, errX := parseIndexes("", modules.Text(a))
-	y, errY := parseIndexes("", modules.Text(b))
-	return errX == nil && errY == nil && slices.EqualFunc(x, y, func(a, b dbtypes.GlobalSecondaryIndex) bool {
+var sameIndexes = declare.Equal(func(text string) ([]dbtypes.GlobalSecondaryIndex, error) {
+	return parseIndexes("", modules.Text(text))
+}, func(x, y []dbtypes.GlobalSecondaryIndex) bool {
+	return slices.EqualFunc(x, y, func(a, b dbtypes.GlobalSecondaryIndex) bool {
 		return sameIndex(a, b) && sameThroughput(a, b)
-	}) || a == b
-}
+	})
+})
 
 // sameIndex tells whether two indexes are the same but for what can be changed of one: its throughput.
 func sameIndex(a, b dbtypes.GlobalSecondaryIndex) bool {
-	return equal(dbtypes.GlobalSecondaryIndex{IndexName: a.IndexName, KeySchema: a.KeySchema, Projection: a.Projection},
-		dbtypes.GlobalSecondaryIndex{IndexName: b.IndexName, KeySchema: b.KeySchema, Projection: b.Projection})
+	fixed := func(i dbtypes.GlobalSecondaryIndex) dbtypes.GlobalSecondaryIndex {
+		return dbtypes.GlobalSecondaryIndex{IndexName: i.IndexName, KeySchema: i.KeySchema, Projection: i.Projection}
+	}
+	return declare.SameDocument(fixed(a), fixed(b))
 }
 
 func sameThroughput(a, b dbtypes.GlobalSecondaryIndex) bool {
-	return equal(a.OnDemandThroughput, b.OnDemandThroughput) &&
+	return declare.SameDocument(a.OnDemandThroughput, b.OnDemandThroughput) &&
 		(a.ProvisionedThroughput == nil || b.ProvisionedThroughput == nil ||
-			equal(a.ProvisionedThroughput, b.ProvisionedThroughput)) &&
-		(a.WarmThroughput == nil || b.WarmThroughput == nil || equal(a.WarmThroughput, b.WarmThroughput))
-}
-
-func equal(a, b any) bool {
-	x, errX := aws.Document(a)
-	y, errY := aws.Document(b)
-	return errX == nil && errY == nil && x == y
+			declare.SameDocument(a.ProvisionedThroughput, b.ProvisionedThroughput)) &&
+		(a.WarmThroughput == nil || b.WarmThroughput == nil || declare.SameDocument(a.WarmThroughput, b.WarmThroughput))
 }
 
 // kindsOf returns the types of the attributes that a row tells.
@@ -164,8 +161,6 @@ func indexes(t *dbtypes.TableDescription, k key, kinds map[string]string, row mo
 		local = append(local, dbtypes.LocalSecondaryIndex{IndexName: d.IndexName, KeySchema: d.KeySchema,
 			Projection: d.Projection})
 	}
-	row["attribute_definitions"], row["global_secondary_indexes"], row["local_secondary_indexes"] = modules.Null,
-		modules.Null, modules.Null
 	types := map[string]string{}
 	for _, name := range keysOf(nil, global, local) {
 		if kind := kinds[name]; kind != "" && !slices.ContainsFunc(k, func(a struct{ name, kind string }) bool {
@@ -174,18 +169,12 @@ func indexes(t *dbtypes.TableDescription, k key, kinds map[string]string, row mo
 			types[name] = kind
 		}
 	}
-	if len(types) > 0 {
-		if row["attribute_definitions"], err = modules.JSON(types); err != nil {
-			return err
+	row["attribute_definitions"] = modules.StringMap(types)
+	for column, list := range map[string]any{"global_secondary_indexes": global, "local_secondary_indexes": local} {
+		row[column] = modules.Null
+		if reflect.ValueOf(list).Len() > 0 && err == nil {
+			row[column], err = aws.Document(list)
 		}
-	}
-	if len(global) > 0 {
-		if row["global_secondary_indexes"], err = aws.Document(global); err != nil {
-			return err
-		}
-	}
-	if len(local) > 0 {
-		row["local_secondary_indexes"], err = aws.Document(local)
 	}
 	return err
 }
@@ -298,13 +287,14 @@ func setIndexes(ctx context.Context, s *declare.Step) error {
 			continue
 		}
 		change := &dbtypes.UpdateGlobalSecondaryIndexAction{IndexName: index.IndexName}
-		if index.ProvisionedThroughput != nil && !equal(index.ProvisionedThroughput, had.ProvisionedThroughput) {
+		if index.ProvisionedThroughput != nil &&
+			!declare.SameDocument(index.ProvisionedThroughput, had.ProvisionedThroughput) {
 			change.ProvisionedThroughput = index.ProvisionedThroughput
 		}
-		if index.WarmThroughput != nil && !equal(index.WarmThroughput, had.WarmThroughput) {
+		if index.WarmThroughput != nil && !declare.SameDocument(index.WarmThroughput, had.WarmThroughput) {
 			change.WarmThroughput = index.WarmThroughput
 		}
-		if !equal(index.OnDemandThroughput, had.OnDemandThroughput) {
+		if !declare.SameDocument(index.OnDemandThroughput, had.OnDemandThroughput) {
 			change.OnDemandThroughput = unlimited(index.OnDemandThroughput)
 		}
 		changes = append(changes, dbtypes.GlobalSecondaryIndexUpdate{Update: change})

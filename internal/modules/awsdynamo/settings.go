@@ -1,6 +1,7 @@
 package awsdynamo
 
 import (
+	"cmp"
 	"context"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -47,20 +48,13 @@ func unlimited(o *dbtypes.OnDemandThroughput) *dbtypes.OnDemandThroughput {
 }
 
 // onDemandThroughput are limits, without those that are none.
-var onDemandThroughput = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		o := member.(dbtypes.OnDemandThroughput)
-		if left := limits(&o); left != nil {
-			return aws.Document(*left)
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) {
-		var o dbtypes.OnDemandThroughput
-		err := aws.ParseDocument("on_demand_throughput", v, &o)
-		return o, err
-	},
-}
+var onDemandThroughput = declare.Reads(func(member any) (modules.Value, error) {
+	o := member.(dbtypes.OnDemandThroughput)
+	if left := limits(&o); left != nil {
+		return aws.Document(*left)
+	}
+	return modules.Null, nil
+})
 
 // setOnDemand changes the limits of a table that is paid by the request. Another has none, and none to take away.
 func setOnDemand(ctx context.Context, s *declare.Step) error {
@@ -77,39 +71,25 @@ func setOnDemand(ctx context.Context, s *declare.Step) error {
 }
 
 // warmThroughput is read without its status.
-var warmThroughput = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		w := member.(dbtypes.TableWarmThroughputDescription)
-		if w.ReadUnitsPerSecond == nil && w.WriteUnitsPerSecond == nil {
-			return modules.Null, nil
-		}
-		return aws.Document(dbtypes.WarmThroughput{ReadUnitsPerSecond: w.ReadUnitsPerSecond,
-			WriteUnitsPerSecond: w.WriteUnitsPerSecond})
-	},
-	Encode: func(v modules.Value) (any, error) {
-		var w dbtypes.WarmThroughput
-		err := aws.ParseDocument("warm_throughput", v, &w)
-		return w, err
-	},
-}
+var warmThroughput = declare.Reads(func(member any) (modules.Value, error) {
+	w := member.(dbtypes.TableWarmThroughputDescription)
+	if w.ReadUnitsPerSecond == nil && w.WriteUnitsPerSecond == nil {
+		return modules.Null, nil
+	}
+	return aws.Document(dbtypes.WarmThroughput{ReadUnitsPerSecond: w.ReadUnitsPerSecond,
+		WriteUnitsPerSecond: w.WriteUnitsPerSecond})
+})
 
 // encryption is read from what tells which key it is. A table that DynamoDB encrypts with a key of its own has none
 // (page SSEDescription).
-var encryption = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		switch d := member.(dbtypes.SSEDescription); d.Status {
-		case dbtypes.SSEStatusEnabled, dbtypes.SSEStatusEnabling, dbtypes.SSEStatusUpdating:
-			return aws.Document(dbtypes.SSESpecification{Enabled: awssdk.Bool(true), SSEType: d.SSEType,
-				KMSMasterKeyId: d.KMSMasterKeyArn})
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) {
-		var specification dbtypes.SSESpecification
-		err := aws.ParseDocument("sse_specification", v, &specification)
-		return specification, err
-	},
-}
+var encryption = declare.Reads(func(member any) (modules.Value, error) {
+	switch d := member.(dbtypes.SSEDescription); d.Status {
+	case dbtypes.SSEStatusEnabled, dbtypes.SSEStatusEnabling, dbtypes.SSEStatusUpdating:
+		return aws.Document(dbtypes.SSESpecification{Enabled: awssdk.Bool(true), SSEType: d.SSEType,
+			KMSMasterKeyId: d.KMSMasterKeyArn})
+	}
+	return modules.Null, nil
+})
 
 // sameEncryption tells whether two specifications can mean the same: a key may be told by its id or its ARN, and one
 // that is left out is told by DynamoDB, as the one type that there is.
@@ -180,9 +160,8 @@ type stream struct {
 
 // precise fills in the precision of a stream's times.
 func precise(to *stream) {
-	if to.ApproximateCreationDateTimePrecision == "" {
-		to.ApproximateCreationDateTimePrecision = dbtypes.ApproximateCreationDateTimePrecisionMillisecond
-	}
+	to.ApproximateCreationDateTimePrecision = cmp.Or(to.ApproximateCreationDateTimePrecision,
+		dbtypes.ApproximateCreationDateTimePrecisionMillisecond)
 }
 
 // streaming reads to which stream changes go. One to which they no longer do is told of for a day.
@@ -202,17 +181,10 @@ var streaming = declare.Codec{Decode: func(member any) (modules.Value, error) {
 // EnableKinesisStreamingDestination), and the next pass enables another.
 func setStreaming(ctx context.Context, s *declare.Step) error {
 	client, table := declare.ClientOf[*dynamodb.Client](s), s.Have["table_name"].Ptr()
-	var have, want stream
-	if err := aws.ParseDocument("kinesis_stream_specification", s.Have["kinesis_stream_specification"],
-		&have); err != nil {
+	have, want, err := declare.Both(s, "kinesis_stream_specification", precise)
+	if err != nil {
 		return err
 	}
-	if err := aws.ParseDocument("kinesis_stream_specification", s.Want["kinesis_stream_specification"],
-		&want); err != nil {
-		return err
-	}
-	precise(&want)
-	var err error
 	switch {
 	case have.StreamArn == nil && want.StreamArn == nil:
 	case have.StreamArn == nil:

@@ -169,12 +169,10 @@ func newTable(c *aws.Clients) *declare.Resource {
 			declare.By(setOnDemand, "on_demand_throughput"),
 			declare.Modify(update(), "warm_throughput"),
 			declare.Modify(update(declare.Edit(setStream)), "stream_view_type"),
-			declare.Modify(update(declare.Edit(func(_ context.Context, s *declare.Step,
-				in *dynamodb.UpdateTableInput) error {
+			declare.Modify(update(declare.Fill(func(s *declare.Step, in *dynamodb.UpdateTableInput) {
 				if s.Want["sse_specification"].IsNull() {
 					in.SSESpecification = &dbtypes.SSESpecification{Enabled: awssdk.Bool(false)}
 				}
-				return nil
 			})), "sse_specification"),
 			declare.By(setIndexes, "global_secondary_indexes", "attribute_definitions"),
 			declare.Modify(declare.Call((*dynamodb.Client).UpdateContinuousBackups, declare.Edit(setRecovery), waiting),
@@ -238,11 +236,7 @@ func (k key) value() (modules.Value, error) {
 	return modules.JSON(all)
 }
 
-func sameKey(a, b string) bool {
-	x, errX := keyOf(a)
-	y, errY := keyOf(b)
-	return errX == nil && errY == nil && slices.Equal(x, y)
-}
+var sameKey = declare.Equal(keyOf, func(x, y key) bool { return slices.Equal(x, y) })
 
 // timeToLive reads the attribute, if the time to live is enabled.
 var timeToLive = declare.Codec{Decode: func(member any) (modules.Value, error) {

@@ -221,12 +221,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 		Going:   declare.In("status", string(ec2types.InstanceStateNameShuttingDown)),
 		Forming: declare.In("status", string(ec2types.InstanceStateNamePending)),
 		// An Auto Scaling group would start others without end.
-		Protected: func(have modules.Row) string {
-			if group := have["auto_scaling_group"]; !group.IsNull() {
-				return "the Auto Scaling group " + group.String() + " made it, and would make another"
-			}
-			return ""
-		},
+		Protected: declare.IfSet("auto_scaling_group", "the Auto Scaling group %s made it, and would make another"),
 	})
 }
 

@@ -38,8 +38,7 @@ func roles(ctx context.Context, s *declare.Step, rows []modules.Row) error {
 		return err
 	}
 	profiles, err := declare.Find[iamtypes.InstanceProfile](ctx, declare.Source{Client: client, Memo: s.Source().Memo},
-		declare.Pages(iam.NewListInstanceProfilesPaginator, "InstanceProfiles",
-			declare.With(&iam.ListInstanceProfilesInput{MaxItems: awssdk.Int32(aws.PageSize)})), "")
+		declare.Pages(iam.NewListInstanceProfilesPaginator, "InstanceProfiles", declare.PageSize(aws.PageSize)), "")
 	if err != nil && modules.ClassOf(err) != modules.Denied {
 		return err
 	}

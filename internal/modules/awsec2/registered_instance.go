@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"strings"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -50,7 +49,7 @@ func newRegistered(c *aws.Clients) *declare.Resource {
 		},
 		List: declare.Once(declare.Call((*elb.Client).DescribeTargetHealth), "TargetHealthDescriptions").
 			Within(declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.Expand(ofInstances),
-				declare.With(&elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(groupsPage)})), "TargetGroupArn",
+				declare.PageSize(groupsPage)), "TargetGroupArn",
 				"TargetGroupArn"),
 		Get: declare.Search(),
 		Gone: func(t *elbtypes.TargetHealthDescription) bool {

@@ -87,18 +87,16 @@ func newVolume(c *aws.Clients) *declare.Resource {
 			modules.Request("volumeId", "AttachVolume", "DetachVolume", "ModifyVolumeAttribute"),
 			modules.Unnamed("RunInstances", "TerminateInstances", "CopyVolumes"),
 		),
-		List: declare.Pages(ec2.NewDescribeVolumesPaginator, "Volumes",
-			declare.With(&ec2.DescribeVolumesInput{MaxResults: awssdk.Int32(aws.PageSize)}),
+		List: declare.Pages(ec2.NewDescribeVolumesPaginator, "Volumes", declare.PageSize(aws.PageSize),
 			declare.Expand(generalPurpose)),
 		Get:  declare.EC2Filter("volume-id"),
 		Rows: rootsAndChanges,
 		Create: declare.Call((*ec2.Client).CreateVolume,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVolumeInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.CreateVolumeInput) {
 				in.ClientToken = &s.Token
 				if in.VolumeType == ec2types.VolumeTypeGp2 { // which tells a speed, and takes none (page CreateVolume)
 					in.Iops, in.Throughput = nil, nil
 				}
-				return nil
 			})),
 		CreateFrom: []declare.Origin{{Column: "source_volume_id", Create: declare.Call((*ec2.Client).CopyVolumes,
 			declare.Answer("Volumes[0]"), declare.Edit(copyOf))}},
@@ -196,9 +194,4 @@ func rootsAndChanges(ctx context.Context, s *declare.Step, volumes []*volume, ro
 }
 
 // keepRoot keeps root devices, which came with their instances.
-func keepRoot(have modules.Row) string {
-	if have["is_root_device"].Bool() {
-		return "it is the root device of an instance, with which it came"
-	}
-	return ""
-}
+var keepRoot = declare.IfTrue("is_root_device", "it is the root device of an instance, with which it came")

@@ -34,8 +34,7 @@ func newImage(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("ecr.amazonaws.com",
 			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("private_repository_id"),
 		),
-		List: declare.Pages(ecr.NewDescribeImagesPaginator, "ImageDetails",
-			declare.With(&ecr.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(ecr.NewDescribeImagesPaginator, "ImageDetails", declare.PageSize(pageSize)).
 			Within(repositories(), "RepositoryName", "RepositoryName"),
 		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),
 		HoldsData: true,

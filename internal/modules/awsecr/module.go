@@ -11,7 +11,6 @@
 package awsecr
 
 import (
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecr"
 
 	"iasql/internal/aws"
@@ -36,8 +35,7 @@ func Module(c *aws.Clients) *modules.Module {
 
 // repositories lists the private repositories.
 func repositories() *declare.Listing {
-	return declare.Pages(ecr.NewDescribeRepositoriesPaginator, "Repositories",
-		declare.With(&ecr.DescribeRepositoriesInput{MaxResults: awssdk.Int32(pageSize)}))
+	return declare.Pages(ecr.NewDescribeRepositoriesPaginator, "Repositories", declare.PageSize(pageSize))
 }
 
 // ofRepository declares the column that names the repository an object is of.

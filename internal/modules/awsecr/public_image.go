@@ -3,7 +3,6 @@ package awsecr
 import (
 	"context"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecrpublic"
 	publictypes "github.com/aws/aws-sdk-go-v2/service/ecrpublic/types"
 
@@ -32,8 +31,7 @@ func newPublicImage(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("ecr-public.amazonaws.com",
 			modules.Request("repositoryName", "PutImage", "BatchDeleteImage").In("public_repository"),
 		),
-		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails",
-			declare.With(&ecrpublic.DescribeImagesInput{MaxResults: awssdk.Int32(pageSize)})).
+		List: declare.Pages(ecrpublic.NewDescribeImagesPaginator, "ImageDetails", declare.PageSize(pageSize)).
 			Within(publicRepositories(), "RepositoryName", "RepositoryName"),
 		Get:       declare.Named("ImageIds[].ImageDigest", mostImages),
 		HoldsData: true,

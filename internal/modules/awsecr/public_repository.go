@@ -44,8 +44,7 @@ func (r impatient) IsErrorRetryable(err error) bool {
 
 // publicRepositories lists the public repositories.
 func publicRepositories() *declare.Listing {
-	return declare.Pages(ecrpublic.NewDescribeRepositoriesPaginator, "Repositories",
-		declare.With(&ecrpublic.DescribeRepositoriesInput{MaxResults: awssdk.Int32(pageSize)}))
+	return declare.Pages(ecrpublic.NewDescribeRepositoriesPaginator, "Repositories", declare.PageSize(pageSize))
 }
 
 // newPublicRepository declares the table public_repository. The limits are those

@@ -1,8 +1,6 @@
 package awsecsfargate
 
 import (
-	"context"
-
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ecs"
 	ecstypes "github.com/aws/aws-sdk-go-v2/service/ecs/types"
@@ -67,14 +65,13 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		Create: declare.Call((*ecs.Client).CreateCluster),
 		Updates: []declare.Update{
 			declare.Restate(declare.Call((*ecs.Client).PutClusterCapacityProviders,
-				declare.Edit(func(_ context.Context, _ *declare.Step, in *ecs.PutClusterCapacityProvidersInput) error {
+				declare.Fill(func(_ *declare.Step, in *ecs.PutClusterCapacityProvidersInput) {
 					if in.CapacityProviders == nil {
 						in.CapacityProviders = []string{}
 					}
 					if in.DefaultCapacityProviderStrategy == nil {
 						in.DefaultCapacityProviderStrategy = []ecstypes.CapacityProviderStrategyItem{}
 					}
-					return nil
 				})), "capacity_providers", "default_capacity_provider_strategy"),
 			declare.Modify(declare.Call((*ecs.Client).UpdateCluster)),
 		},
@@ -87,8 +84,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 
 // clusters lists the ARNs of clusters.
 func clusters() *declare.Listing {
-	return declare.Pages(ecs.NewListClustersPaginator, "ClusterArns",
-		declare.With(&ecs.ListClustersInput{MaxResults: awssdk.Int32(mostClusters)}))
+	return declare.Pages(ecs.NewListClustersPaginator, "ClusterArns", declare.PageSize(mostClusters))
 }
 
 // unlessMissing returns the error of what could not be described for another

@@ -193,7 +193,7 @@ func completeContainers(text string) ([]ecstypes.ContainerDefinition, bool) {
 	slices.SortStableFunc(list, func(a, b ecstypes.ContainerDefinition) int { return compare(a.Name, b.Name) })
 	for i := range list {
 		c := &list[i]
-		fill(&c.Essential, true)
+		declare.Or(&c.Essential, true)
 		for j := range c.PortMappings {
 			c.PortMappings[j].Protocol = cmp.Or(c.PortMappings[j].Protocol, ecstypes.TransportProtocolTcp)
 		}
@@ -202,9 +202,9 @@ func completeContainers(text string) ([]ecstypes.ContainerDefinition, bool) {
 				cmp.Compare(a.Protocol, b.Protocol), compare(a.ContainerPortRange, b.ContainerPortRange))
 		})
 		if h := c.HealthCheck; h != nil {
-			fill(&h.Interval, 30)
-			fill(&h.Timeout, 5)
-			fill(&h.Retries, 3)
+			declare.Or(&h.Interval, 30)
+			declare.Or(&h.Timeout, 5)
+			declare.Or(&h.Retries, 3)
 		}
 		byName(c.Environment)
 		secretsByName(c.Secrets)
@@ -223,22 +223,15 @@ func completeVolumes(list *[]ecstypes.Volume) {
 	for i := range *list {
 		if d := (*list)[i].DockerVolumeConfiguration; d != nil {
 			d.Scope = cmp.Or(d.Scope, ecstypes.ScopeTask)
-			fill(&d.Driver, "local")
+			declare.Or(&d.Driver, "local")
 		}
 		if e := (*list)[i].EfsVolumeConfiguration; e != nil {
-			fill(&e.RootDirectory, "/")
+			declare.Or(&e.RootDirectory, "/")
 			e.TransitEncryption = cmp.Or(e.TransitEncryption, ecstypes.EFSTransitEncryptionDisabled)
 			if a := e.AuthorizationConfig; a != nil {
 				a.Iam = cmp.Or(a.Iam, ecstypes.EFSAuthorizationConfigIAMDisabled)
 			}
 		}
-	}
-}
-
-// fill sets what is not set.
-func fill[T any](member **T, value T) {
-	if *member == nil {
-		*member = &value
 	}
 }
 

@@ -1,6 +1,7 @@
 package awsecsfargate
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -183,28 +184,18 @@ func unregistered(_ context.Context, _ *declare.Step, err error) error {
 const serviceCooldown = 300
 
 func scalesIn(c *scaling.TargetTrackingScalingPolicyConfiguration) {
-	c.DisableScaleIn = awssdk.Bool(awssdk.ToBool(c.DisableScaleIn))
-	for _, seconds := range []**int32{&c.ScaleInCooldown, &c.ScaleOutCooldown} {
-		if *seconds == nil {
-			*seconds = awssdk.Int32(serviceCooldown)
-		}
-	}
+	declare.Or(&c.DisableScaleIn, false)
+	declare.Or(&c.ScaleInCooldown, serviceCooldown)
+	declare.Or(&c.ScaleOutCooldown, serviceCooldown)
 }
 
 func averages(c *scaling.StepScalingPolicyConfiguration) {
-	if c.MetricAggregationType == "" {
-		c.MetricAggregationType = scaling.MetricAggregationTypeAverage
-	}
-	if c.Cooldown == nil {
-		c.Cooldown = awssdk.Int32(serviceCooldown)
-	}
+	c.MetricAggregationType = cmp.Or(c.MetricAggregationType, scaling.MetricAggregationTypeAverage)
+	declare.Or(&c.Cooldown, serviceCooldown)
 }
 
 func forecasts(c *scaling.PredictiveScalingPolicyConfiguration) {
-	if c.Mode == "" {
-		c.Mode = scaling.PredictiveScalingModeForecastOnly
-	}
-	if c.MaxCapacityBreachBehavior == "" {
-		c.MaxCapacityBreachBehavior = scaling.PredictiveScalingMaxCapacityBreachBehaviorHonorMaxCapacity
-	}
+	c.Mode = cmp.Or(c.Mode, scaling.PredictiveScalingModeForecastOnly)
+	c.MaxCapacityBreachBehavior = cmp.Or(c.MaxCapacityBreachBehavior,
+		scaling.PredictiveScalingMaxCapacityBreachBehaviorHonorMaxCapacity)
 }

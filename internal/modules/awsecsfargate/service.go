@@ -129,8 +129,7 @@ func newService(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			modules.Request("serviceName", "CreateService").In("name"),
 			modules.Request("service", "UpdateService", "DeleteService", "UpdateServicePrimaryTaskSet").In("name"),
 		),
-		List: declare.Pages(ecs.NewListServicesPaginator, "ServiceArns",
-			declare.With(&ecs.ListServicesInput{MaxResults: awssdk.Int32(100)})).
+		List: declare.Pages(ecs.NewListServicesPaginator, "ServiceArns", declare.PageSize(100)).
 			Within(clusters(), "", "Cluster").Names("name", ""), // DescribeServices takes ARNs for names
 		Get: declare.Batch(declare.Call((*ecs.Client).DescribeServices,
 			declare.With(&ecs.DescribeServicesInput{Include: []ecstypes.ServiceField{ecstypes.ServiceFieldTags}}),
@@ -218,15 +217,7 @@ func derived(_ context.Context, _ *declare.Step, s *ecstypes.Service, row module
 }
 
 // ownRole reads the service-linked role as none: nobody can ask for it.
-var ownRole = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if arn := member.(string); !strings.Contains(arn, "/aws-service-role/") {
-			return modules.NonEmpty(arn), nil
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var ownRole = declare.Unless(func(arn string) bool { return strings.Contains(arn, "/aws-service-role/") })
 
 // oneGroup reports whether the columns of a target group say all there is to say
 // of b; see [oneTargetGroup].

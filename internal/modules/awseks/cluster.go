@@ -1,7 +1,6 @@
 package awseks
 
 import (
-	"context"
 	"slices"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -109,12 +108,11 @@ func newCluster(c *aws.Clients) *declare.Resource {
 		List: clusters().Names("cluster_name", ""),
 		Get:  declare.One(declare.Call((*eks.Client).DescribeCluster), "Cluster"),
 		Create: declare.Call((*eks.Client).CreateCluster, declare.Answer("Cluster"),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *eks.CreateClusterInput) error {
+			declare.Fill(func(_ *declare.Step, in *eks.CreateClusterInput) {
 				for i := range in.EncryptionConfig {
 					//lint:ignore SA1019 AWS encrypts everything by now; to say so does no harm where it already does
 					in.EncryptionConfig[i].Resources = []string{"secrets"} // the only ones there are
 				}
-				return nil
 			})),
 		Updates: []declare.Update{
 			config("subnets", "security_group_ids"),
@@ -135,8 +133,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 
 // clusters lists the names of clusters.
 func clusters() *declare.Listing {
-	return declare.Pages(eks.NewListClustersPaginator, "Clusters",
-		declare.With(&eks.ListClustersInput{MaxResults: awssdk.Int32(100)}))
+	return declare.Pages(eks.NewListClustersPaginator, "Clusters", declare.PageSize(100))
 }
 
 // logged are the kinds of logs that are on. All others are turned off.

@@ -102,27 +102,24 @@ func newNodeGroup(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("eks.amazonaws.com",
 			modules.Request("clusterName", "UpdateNodegroupConfig"),
 		),
-		List: declare.Pages(eks.NewListNodegroupsPaginator, "Nodegroups",
-			declare.With(&eks.ListNodegroupsInput{MaxResults: awssdk.Int32(100)})).
+		List: declare.Pages(eks.NewListNodegroupsPaginator, "Nodegroups", declare.PageSize(100)).
 			Within(clusters(), "", "ClusterName").Names("node_group_name", ""),
 		Get: declare.One(declare.Call((*eks.Client).DescribeNodegroup), "Nodegroup"),
 		Create: declare.Call((*eks.Client).CreateNodegroup, declare.Answer("Nodegroup"),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *eks.CreateNodegroupInput) error {
+			declare.Fill(func(s *declare.Step, in *eks.CreateNodegroupInput) {
 				if in.ScalingConfig.DesiredSize == nil {
 					in.ScalingConfig.DesiredSize = in.ScalingConfig.MinSize // AWS's own default is 2
 				}
-				return nil
 			})),
 		Updates: []declare.Update{
 			declare.By(configure, "min_size", "max_size", "desired_size", "max_unavailable",
 				"max_unavailable_percentage", "labels", "taints"),
 			declare.Modify(declare.Call((*eks.Client).UpdateNodegroupConfig), "node_repair_config", "warm_pool_config"),
 			declare.Modify(declare.Call((*eks.Client).UpdateNodegroupVersion,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *eks.UpdateNodegroupVersionInput) error {
+				declare.Fill(func(s *declare.Step, in *eks.UpdateNodegroupVersionInput) {
 					if in.LaunchTemplate != nil { // name and version go together
 						in.LaunchTemplate.Name = s.Have["launch_template_id"].Ptr()
 					}
-					return nil
 				})), "launch_template_version", "version", "release_version"),
 		},
 		Delete: declare.Call((*eks.Client).DeleteNodegroup),

@@ -11,7 +11,6 @@ package awselasticache
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -65,7 +64,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				First("PendingModifiedValues.NumCacheNodes").Default("1").Check("num_nodes >= 1"),
 			declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
-				First("PendingModifiedValues.EngineVersion").OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
+				First("PendingModifiedValues.EngineVersion").OptionalComputed().Same(declare.SameVersion).
+				OneWay(declare.Newer),
 			declare.Integer("port", "",
 				"The port it listens on; 6379 for Redis and 11211 for Memcached if left out.").In("Port").Between(1,
 				65535).CreateOnly().OptionalComputed(),
@@ -207,62 +207,29 @@ func finalSnapshot(_ context.Context, s *declare.Step, in *elasticache.DeleteCac
 	return nil
 }
 
-// sameVersion reports whether one version is the other or a less exact name of it.
-func sameVersion(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
-}
-
 // delivered are the logs that are delivered, in the shape in which they are set: without their state.
-var delivered = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		text, err := json.Marshal(member)
-		if err != nil {
-			return modules.Null, err
-		}
-		var list []ectypes.LogDeliveryConfigurationRequest
-		if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
-			return modules.Null, err
-		}
-		return aws.Document(list)
-	},
-	Encode: func(v modules.Value) (any, error) { return deliveries(v.String()) },
-}
+var delivered = declare.Shaped("log_delivery_configurations", byLogType)
 
-func deliveries(text string) ([]ectypes.LogDeliveryConfigurationRequest, error) {
-	var list []ectypes.LogDeliveryConfigurationRequest
-	if text == "" {
-		return nil, nil
-	}
-	err := aws.ParseDocument("log_delivery_configurations", modules.Text(text), &list)
+func byLogType(list []ectypes.LogDeliveryConfigurationRequest) {
 	slices.SortFunc(list, func(a, b ectypes.LogDeliveryConfigurationRequest) int {
 		return strings.Compare(string(a.LogType), string(b.LogType))
 	})
-	return list, err
 }
 
 // sameDelivery reports whether the same logs are delivered alike. AWS does not tell Enabled: what it lists is.
-func sameDelivery(a, b string) bool {
-	read := func(text string) (string, error) {
-		list, err := deliveries(text)
-		if err != nil {
-			return "", err
+var sameDelivery = declare.Alike(func(list *[]ectypes.LogDeliveryConfigurationRequest) {
+	byLogType(*list)
+	for i := range *list {
+		if awssdk.ToBool((*list)[i].Enabled) {
+			(*list)[i].Enabled = nil
 		}
-		for i := range list {
-			if awssdk.ToBool(list[i].Enabled) {
-				list[i].Enabled = nil
-			}
-		}
-		document, err := aws.Document(list)
-		return document.String(), err
 	}
-	x, err := read(a)
-	y, failed := read(b)
-	return err == nil && failed == nil && x == y || a == b
-}
+})
 
 // endDelivery says of logs which are not wanted any more that they end: what is left out goes on.
 func endDelivery(s *declare.Step, in *elasticache.ModifyCacheClusterInput) error {
-	have, err := deliveries(s.Have["log_delivery_configurations"].String())
+	have, _, err := declare.Both(s, "log_delivery_configurations",
+		func(list *[]ectypes.LogDeliveryConfigurationRequest) { byLogType(*list) })
 	if err != nil {
 		return err
 	}

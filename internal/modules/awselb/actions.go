@@ -8,6 +8,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"iasql/internal/aws"
+	"iasql/internal/aws/declare"
 	"iasql/internal/modules"
 )
 
@@ -52,7 +53,7 @@ func normal(actions []elbtypes.Action) []elbtypes.Action {
 			} else {
 				c := &elbtypes.ForwardActionConfig{TargetGroups: slices.Clone(f.TargetGroups)}
 				for j := range c.TargetGroups {
-					fill(&c.TargetGroups[j].Weight, 1)
+					declare.Or(&c.TargetGroups[j].Weight, 1)
 				}
 				if sticky {
 					c.TargetGroupStickinessConfig = f.TargetGroupStickinessConfig
@@ -62,19 +63,19 @@ func normal(actions []elbtypes.Action) []elbtypes.Action {
 		}
 		if r := a.RedirectConfig; r != nil {
 			c := *r
-			fill(&c.Host, "#{host}")
-			fill(&c.Path, "/#{path}")
-			fill(&c.Port, "#{port}")
-			fill(&c.Protocol, "#{protocol}")
-			fill(&c.Query, "#{query}")
+			declare.Or(&c.Host, "#{host}")
+			declare.Or(&c.Path, "/#{path}")
+			declare.Or(&c.Port, "#{port}")
+			declare.Or(&c.Protocol, "#{protocol}")
+			declare.Or(&c.Query, "#{query}")
 			a.RedirectConfig = &c
 		}
 		if o := a.AuthenticateOidcConfig; o != nil {
 			c := *o
 			c.ClientSecret, c.UseExistingClientSecret = nil, nil
-			fill(&c.Scope, "openid")
-			fill(&c.SessionCookieName, "AWSELBAuthSessionCookie")
-			fill(&c.SessionTimeout, 604800)
+			declare.Or(&c.Scope, "openid")
+			declare.Or(&c.SessionCookieName, "AWSELBAuthSessionCookie")
+			declare.Or(&c.SessionTimeout, 604800)
 			if c.OnUnauthenticatedRequest == "" {
 				c.OnUnauthenticatedRequest = elbtypes.AuthenticateOidcActionConditionalBehaviorEnumAuthenticate
 			}
@@ -82,9 +83,9 @@ func normal(actions []elbtypes.Action) []elbtypes.Action {
 		}
 		if o := a.AuthenticateCognitoConfig; o != nil {
 			c := *o
-			fill(&c.Scope, "openid")
-			fill(&c.SessionCookieName, "AWSELBAuthSessionCookie")
-			fill(&c.SessionTimeout, 604800)
+			declare.Or(&c.Scope, "openid")
+			declare.Or(&c.SessionCookieName, "AWSELBAuthSessionCookie")
+			declare.Or(&c.SessionTimeout, 604800)
 			if c.OnUnauthenticatedRequest == "" {
 				c.OnUnauthenticatedRequest = elbtypes.AuthenticateCognitoActionConditionalBehaviorEnumAuthenticate
 			}
@@ -92,12 +93,6 @@ func normal(actions []elbtypes.Action) []elbtypes.Action {
 		}
 	}
 	return out
-}
-
-func fill[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
-	}
 }
 
 // sameActions reports whether two texts are the same actions.

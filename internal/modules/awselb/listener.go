@@ -85,8 +85,7 @@ func newListener(c *aws.Clients) *declare.Resource {
 			modules.Request("listenerArn", "ModifyListenerAttributes", "AddListenerCertificates",
 				"RemoveListenerCertificates"),
 		),
-		List: declare.Pages(elb.NewDescribeListenersPaginator, "Listeners",
-			declare.With(&elb.DescribeListenersInput{PageSize: awssdk.Int32(pageSize)})).
+		List: declare.Pages(elb.NewDescribeListenersPaginator, "Listeners", declare.PageSize(pageSize)).
 			Within(loadBalancers(), "LoadBalancerArn", "LoadBalancerArn"),
 		Get: declare.Batch(declare.Call((*elb.Client).DescribeListeners), "ListenerArns", "listener_arn", mostNames,
 			"Listeners"),
@@ -111,13 +110,12 @@ func newListener(c *aws.Clients) *declare.Resource {
 				"port", "protocol", "action_type", "target_group_id", "default_actions", "ssl_policy", "certificate_id",
 				"alpn_policy", "mutual_authentication"),
 			declare.Modify(declare.Call((*elb.Client).ModifyListenerAttributes,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyListenerAttributesInput) error {
+				declare.Fill(func(s *declare.Step, in *elb.ModifyListenerAttributesInput) {
 					keys, values := changes(s.Have["attributes"], s.Want["attributes"])
 					for _, key := range keys {
 						in.Attributes = append(in.Attributes,
 							elbtypes.ListenerAttribute{Key: &key, Value: awssdk.String(values[key])})
 					}
-					return nil
 				})), "attributes"),
 		},
 		Delete: declare.Call((*elb.Client).DeleteListener), // with its rules
@@ -130,15 +128,7 @@ var uncertified = declare.Unissued("UnsupportedCertificate", "certificate_id", "
 const none = "None"
 
 // unlessNone reads the policy None as none.
-var unlessNone = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if member == none {
-			return modules.Null, nil
-		}
-		return modules.NonEmpty(member.(string)), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var unlessNone = declare.UnlessIs(none)
 
 // modifyListener sends with the protocol what belongs to it, since AWS accepts the
 // one only with the other.

@@ -142,21 +142,19 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 				"enable_prefix_for_ipv6_source_nat"),
 			declare.By(setPool, "ipv4_ipam_pool_id"),
 			declare.Modify(declare.Call((*elb.Client).ModifyCapacityReservation,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyCapacityReservationInput) error {
+				declare.Fill(func(s *declare.Step, in *elb.ModifyCapacityReservationInput) {
 					if s.Want["minimum_load_balancer_capacity"].IsNull() {
 						in.MinimumLoadBalancerCapacity, in.ResetCapacityReservation = nil, awssdk.Bool(true)
 					}
-					return nil
 				})), "minimum_load_balancer_capacity"),
 			declare.By(enforce, "enforce_security_group_inbound_rules_on_private_link_traffic"),
 			declare.Modify(declare.Call((*elb.Client).ModifyLoadBalancerAttributes,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyLoadBalancerAttributesInput) error {
+				declare.Fill(func(s *declare.Step, in *elb.ModifyLoadBalancerAttributesInput) {
 					keys, values := changes(s.Have["attributes"], s.Want["attributes"])
 					for _, key := range keys {
 						in.Attributes = append(in.Attributes,
 							elbtypes.LoadBalancerAttribute{Key: &key, Value: awssdk.String(values[key])})
 					}
-					return nil
 				})), "attributes"),
 		},
 		Delete:  declare.Call((*elb.Client).DeleteLoadBalancer), // which is not shown from then on
@@ -167,8 +165,7 @@ func newLoadBalancer(c *aws.Clients) loadBalancer {
 
 // loadBalancers lists the load balancers.
 func loadBalancers() *declare.Listing {
-	return declare.Pages(elb.NewDescribeLoadBalancersPaginator, "LoadBalancers",
-		declare.With(&elb.DescribeLoadBalancersInput{PageSize: awssdk.Int32(pageSize)}))
+	return declare.Pages(elb.NewDescribeLoadBalancersPaginator, "LoadBalancers", declare.PageSize(pageSize))
 }
 
 // createLoadBalancer creates a load balancer, or takes over the one of that name.

@@ -82,29 +82,25 @@ func newTargetGroup(c *aws.Clients) *declare.Resource {
 		DestroyBeforeCreate: true,
 
 		Kind: "targetgroup/",
-		List: declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups",
-			declare.With(&elb.DescribeTargetGroupsInput{PageSize: awssdk.Int32(pageSize)})),
-		Get: declare.Named("TargetGroupArns", mostNames),
+		List: declare.Pages(elb.NewDescribeTargetGroupsPaginator, "TargetGroups", declare.PageSize(pageSize)),
+		Get:  declare.Named("TargetGroupArns", mostNames),
 		Create: declare.Call((*elb.Client).CreateTargetGroup, declare.Answer("TargetGroups[0]"),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *elb.CreateTargetGroupInput) error {
+			declare.Fill(func(s *declare.Step, in *elb.CreateTargetGroupInput) {
 				in.Matcher = matcher(in.Matcher, s.Want["protocol_version"])
-				return nil
 			})),
 		CreateBy: createTargetGroup,
 		Updates: []declare.Update{
 			declare.Modify(declare.Call((*elb.Client).ModifyTargetGroup,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyTargetGroupInput) error {
+				declare.Fill(func(s *declare.Step, in *elb.ModifyTargetGroupInput) {
 					in.Matcher = matcher(in.Matcher, s.Have["protocol_version"])
-					return nil
 				}))),
 			declare.Modify(declare.Call((*elb.Client).ModifyTargetGroupAttributes,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *elb.ModifyTargetGroupAttributesInput) error {
+				declare.Fill(func(s *declare.Step, in *elb.ModifyTargetGroupAttributesInput) {
 					keys, values := changes(s.Have["attributes"], s.Want["attributes"])
 					for _, key := range keys {
 						in.Attributes = append(in.Attributes,
 							elbtypes.TargetGroupAttribute{Key: &key, Value: awssdk.String(values[key])})
 					}
-					return nil
 				})), "attributes"),
 		},
 		Delete: declare.Call((*elb.Client).DeleteTargetGroup), // which takes its targets out of it

@@ -1,7 +1,6 @@
 package awseventbridge
 
 import (
-	"context"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -52,11 +51,10 @@ func newBus(c *aws.Clients) *declare.Resource {
 		List: buses().Names("name", "Name"),
 		Get:  declare.One(declare.Call((*eventbridge.Client).DescribeEventBus), ""),
 		Create: declare.Call((*eventbridge.Client).CreateEventBus,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *eventbridge.CreateEventBusInput) error {
+			declare.Fill(func(s *declare.Step, in *eventbridge.CreateEventBusInput) {
 				if strings.HasPrefix(s.Want["name"].String(), "aws.partner/") {
 					in.EventSourceName = s.Want["name"].Ptr()
 				}
-				return nil
 			})),
 		Updates: []declare.Update{
 			declare.Put("policy", declare.Call((*eventbridge.Client).PutPermission),

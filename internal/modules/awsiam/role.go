@@ -108,10 +108,10 @@ func newRole(c *aws.Clients) *declare.Resource {
 }
 
 // encoded are policies that IAM sends URL-encoded.
-var encoded = declare.Codec{
-	Decode: func(member any) (modules.Value, error) { text := member.(string); return policyValue(&text), nil },
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var encoded = declare.Reads(func(member any) (modules.Value, error) {
+	text := member.(string)
+	return policyValue(&text), nil
+})
 
 // listRoles lists the roles. GetAccountAuthorizationDetails has all but
 // description and duration, which ListRoles has.
@@ -130,8 +130,7 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 		},
 		func(ctx context.Context) (err error) {
 			roles, err = declare.All[iamtypes.Role](ctx, s,
-				declare.Pages(iam.NewListRolesPaginator, "Roles",
-					declare.With(&iam.ListRolesInput{MaxItems: awssdk.Int32(pageSize)})))
+				declare.Pages(iam.NewListRolesPaginator, "Roles", declare.PageSize(pageSize)))
 			return err
 		})
 	if err != nil {
@@ -161,10 +160,8 @@ func listRoles(ctx context.Context, s *declare.Step, page func([]role) error) er
 }
 
 var rolePolicies = policies{
-	attached: declare.Pages(iam.NewListAttachedRolePoliciesPaginator, "AttachedPolicies",
-		declare.With(&iam.ListAttachedRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
-	names: declare.Pages(iam.NewListRolePoliciesPaginator, "PolicyNames",
-		declare.With(&iam.ListRolePoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	attached: declare.Pages(iam.NewListAttachedRolePoliciesPaginator, "AttachedPolicies", declare.PageSize(pageSize)),
+	names:    declare.Pages(iam.NewListRolePoliciesPaginator, "PolicyNames", declare.PageSize(pageSize)),
 	document: declare.Call((*iam.Client).GetRolePolicy, declare.Answer("PolicyDocument")),
 	attach:   declare.Call((*iam.Client).AttachRolePolicy),
 	detach:   declare.Call((*iam.Client).DetachRolePolicy),

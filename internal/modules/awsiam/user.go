@@ -103,10 +103,8 @@ func newUser(c *aws.Clients) *declare.Resource {
 }
 
 var userPolicies = policies{
-	attached: declare.Pages(iam.NewListAttachedUserPoliciesPaginator, "AttachedPolicies",
-		declare.With(&iam.ListAttachedUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
-	names: declare.Pages(iam.NewListUserPoliciesPaginator, "PolicyNames",
-		declare.With(&iam.ListUserPoliciesInput{MaxItems: awssdk.Int32(pageSize)})),
+	attached: declare.Pages(iam.NewListAttachedUserPoliciesPaginator, "AttachedPolicies", declare.PageSize(pageSize)),
+	names:    declare.Pages(iam.NewListUserPoliciesPaginator, "PolicyNames", declare.PageSize(pageSize)),
 	document: declare.Call((*iam.Client).GetUserPolicy, declare.Answer("PolicyDocument")),
 	attach:   declare.Call((*iam.Client).AttachUserPolicy),
 	detach:   declare.Call((*iam.Client).DetachUserPolicy),
@@ -115,8 +113,7 @@ var userPolicies = policies{
 }
 
 // memberships are the groups of a user.
-var memberships = declare.Pages(iam.NewListGroupsForUserPaginator, "Groups",
-	declare.With(&iam.ListGroupsForUserInput{MaxItems: awssdk.Int32(pageSize)}))
+var memberships = declare.Pages(iam.NewListGroupsForUserPaginator, "Groups", declare.PageSize(pageSize))
 
 // readGroups fills in the groups of a user where no listing has told them.
 func readGroups(ctx context.Context, s *declare.Step, row modules.Row) error {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	kinesistypes "github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
@@ -73,7 +72,7 @@ func newStream(c *aws.Clients) *declare.Resource {
 			declare.Time("creation_timestamp", "StreamCreationTimestamp", "When it was created.").Incarnation(),
 			declare.Tags("Tags", (*kinesis.Client).AddTagsToStream, (*kinesis.Client).RemoveTagsFromStream).
 				From(declare.Call((*kinesis.Client).ListTagsForStream,
-					declare.With(&kinesis.ListTagsForStreamInput{Limit: awssdk.Int32(mostTags)}))),
+					declare.PageSize(mostTags))),
 		},
 		Published: declare.Published{Type: "AWS::Kinesis::Stream", Since: 2,
 			Columns: map[string]string{"DesiredShardLevelMetrics": "shard_level_metrics",
@@ -170,27 +169,25 @@ func retain(ctx context.Context, s *declare.Step) error {
 // monitor has CloudWatch get the metrics that are wanted, and no others.
 func monitor(ctx context.Context, s *declare.Step) error {
 	client, name := declare.ClientOf[*kinesis.Client](s), s.Have["name"].Ptr()
-	have, want := s.Have["shard_level_metrics"].Strings(), s.Want["shard_level_metrics"].Strings()
-	if less := without(have, want); len(less) > 0 {
+	more, less := s.Added("shard_level_metrics")
+	if len(less) > 0 {
 		if _, err := client.DisableEnhancedMonitoring(ctx,
-			&kinesis.DisableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: less}); err != nil {
+			&kinesis.DisableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: named(less)}); err != nil {
 			return err
 		}
 	}
-	if more := without(want, have); len(more) > 0 {
+	if len(more) > 0 {
 		_, err := client.EnableEnhancedMonitoring(ctx,
-			&kinesis.EnableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: more})
+			&kinesis.EnableEnhancedMonitoringInput{StreamName: name, ShardLevelMetrics: named(more)})
 		return err
 	}
 	return nil
 }
 
-func without(all, others []string) []kinesistypes.MetricsName {
-	var left []kinesistypes.MetricsName
-	for _, name := range all {
-		if !slices.Contains(others, name) {
-			left = append(left, kinesistypes.MetricsName(name))
-		}
+func named(metrics []string) []kinesistypes.MetricsName {
+	names := make([]kinesistypes.MetricsName, len(metrics))
+	for i, name := range metrics {
+		names[i] = kinesistypes.MetricsName(name)
 	}
-	return left
+	return names
 }

@@ -33,9 +33,8 @@ func newAlias(c *aws.Clients) *declare.Resource {
 		Published:           declare.Published{Type: "AWS::KMS::Alias", Since: 2},
 		DestroyBeforeCreate: true,
 
-		List: declare.Pages(kms.NewListAliasesPaginator, "Aliases",
-			declare.With(&kms.ListAliasesInput{Limit: awssdk.Int32(aliasesPageSize)})),
-		Get: declare.Search(),
+		List: declare.Pages(kms.NewListAliasesPaginator, "Aliases", declare.PageSize(aliasesPageSize)),
+		Get:  declare.Search(),
 		Gone: func(a *kmstypes.AliasListEntry) bool {
 			return strings.HasPrefix(awssdk.ToString(a.AliasName), "alias/aws/")
 		},

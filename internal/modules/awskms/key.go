@@ -105,9 +105,8 @@ func newKey(c *aws.Clients) *declare.Resource {
 			modules.Response("replicaKeyMetadata.keyId", "ReplicateKey"),
 			modules.Details("keyId", "DeleteKey", "RotateKey"),
 		),
-		List: declare.Pages(kms.NewListKeysPaginator, "Keys",
-			declare.With(&kms.ListKeysInput{Limit: awssdk.Int32(keysPageSize)})).Names("key_id", "KeyId"),
-		Get: declare.One(declare.Call((*kms.Client).DescribeKey), "KeyMetadata"),
+		List: declare.Pages(kms.NewListKeysPaginator, "Keys", declare.PageSize(keysPageSize)).Names("key_id", "KeyId"),
+		Get:  declare.One(declare.Call((*kms.Client).DescribeKey), "KeyMetadata"),
 		Gone: func(k *kmstypes.KeyMetadata) bool {
 			return k.KeyManager == kmstypes.KeyManagerTypeAws || k.KeyState == kmstypes.KeyStatePendingDeletion ||
 				k.KeyState == kmstypes.KeyStatePendingReplicaDeletion

@@ -2,7 +2,6 @@ package awsmemorydb
 
 import (
 	"context"
-	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/memorydb"
@@ -41,7 +40,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 				In("NumReplicasPerShard", "ReplicaConfiguration.ReplicaCount").As(replicas).Default("1").Between(0, 5),
 			declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 7.1, which can only go up; AWS's default if left out.").
-				OptionalComputed().Same(sameVersion).OneWay(declare.Newer),
+				OptionalComputed().Same(declare.SameVersion).OneWay(declare.Newer),
 			declare.Text("acl_name", "ACLName",
 				"The access control list that says who may do what. Default open-access: whoever reaches it.").Default(
 				"'open-access'"),
@@ -145,11 +144,6 @@ func finalSnapshot(_ context.Context, s *declare.Step, in *memorydb.DeleteCluste
 var replicas = declare.Codec{
 	Decode: func(nodes any) (modules.Value, error) { return modules.Int(max(0, nodes.(int32)-1)), nil },
 	Encode: func(v modules.Value) (any, error) { return int32(v.Int()), nil },
-}
-
-// sameVersion reports whether one version is the other or a less exact name of it.
-func sameVersion(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }
 
 // newGroups makes the table memory_db_cluster_security_groups.

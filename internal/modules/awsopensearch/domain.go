@@ -152,9 +152,8 @@ func newDomain(c *aws.Clients, groups *aws.Memberships) *declare.Resource {
 			mostDomains, "DomainStatusList"),
 		Row: fill,
 		Create: declare.Call((*opensearch.Client).CreateDomain, declare.Answer("DomainStatus"),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *opensearch.CreateDomainInput) error {
+			declare.Fill(func(_ *declare.Step, in *opensearch.CreateDomainInput) {
 				complete(in.ClusterConfig, in.DomainEndpointOptions, in.AdvancedSecurityOptions)
-				return nil
 			})),
 		Updates: []declare.Update{
 			declare.By(upgrade, "version"),

@@ -574,7 +574,7 @@ func TestFinalSnapshots(t *testing.T) {
 func status(status string) string { return "<DBInstanceStatus>" + status + "</DBInstanceStatus>" }
 
 func TestSameness(t *testing.T) {
-	if !sameVersion("16", "16.4") || !sameVersion("16.4", "16") || sameVersion("1", "16.4") {
+	if !declare.SameVersion("16", "16.4") || !declare.SameVersion("16.4", "16") || declare.SameVersion("1", "16.4") {
 		t.Error("versions are compared wrongly")
 	}
 	if !sameStrings(`{"a":1}`, `{"a":"1"}`) || sameStrings(`{"a":1}`, `{"a":"2"}`) {

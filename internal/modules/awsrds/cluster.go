@@ -37,7 +37,7 @@ func newCluster(c *aws.Clients) *declare.Resource {
 					"for Aurora.").Required().CreateOnly(),
 			underWay(declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").
-				OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+				OptionalComputed().Same(declare.SameVersion).OneWay(declare.Newer)),
 			declare.Text("db_cluster_instance_class", "DBClusterInstanceClass",
 				"What each instance of a Multi-AZ DB cluster runs on, such as db.m6gd.large. NULL for Aurora, where "+
 					"instances have classes of their own.").OptionalComputed(),
@@ -161,9 +161,8 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			modules.Request("resourceArn", "EnableHttpEndpoint", "DisableHttpEndpoint"),
 			modules.Unnamed("CreateDBInstance", "DeleteDBInstance"),
 		),
-		List: declare.Pages(rds.NewDescribeDBClustersPaginator, "DBClusters",
-			declare.With(&rds.DescribeDBClustersInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get: declare.Filter("db-cluster-id", pageSize), // which, unlike a name, does not fail when there is none
+		List: declare.Pages(rds.NewDescribeDBClustersPaginator, "DBClusters", declare.PageSize(pageSize)),
+		Get:  declare.Filter("db-cluster-id", pageSize), // which, unlike a name, does not fail when there is none
 		Row: func(_ context.Context, _ *declare.Step, c *rdstypes.DBCluster, row modules.Row) error {
 			if c.DBClusterInstanceClass == nil {
 				// No Multi-AZ DB cluster: what AWS says of its storage, 1 or what it has
@@ -176,28 +175,26 @@ func newCluster(c *aws.Clients) *declare.Resource {
 			return nil
 		},
 		Create: declare.Call((*rds.Client).CreateDBCluster,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *rds.CreateDBClusterInput) error {
+			declare.Fill(func(s *declare.Step, in *rds.CreateDBClusterInput) {
 				// Aurora knows no such setting, and the default of others depends on the
 				// subnet group.
 				if !s.Want["publicly_accessible"].Bool() && in.DBClusterInstanceClass == nil {
 					in.PubliclyAccessible = nil
 				}
-				return nil
 			})),
 		CreateFrom: []declare.Origin{
 			{Column: "snapshot_identifier", Create: declare.Call((*rds.Client).RestoreDBClusterFromSnapshot,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *rds.RestoreDBClusterFromSnapshotInput) error {
+				declare.Fill(func(s *declare.Step, in *rds.RestoreDBClusterFromSnapshotInput) {
 					if !s.Want["publicly_accessible"].Bool() && in.DBClusterInstanceClass == nil {
 						in.PubliclyAccessible = nil
 					}
-					return nil
 				}))},
 			{Column: "restore_to_time", Create: restoreCluster()},
 			{Column: "use_latest_restorable_time", Create: restoreCluster()},
 		},
 		Updates: []declare.Update{declare.Modify(declare.Call((*rds.Client).ModifyDBCluster,
 			declare.With(&rds.ModifyDBClusterInput{ApplyImmediately: awssdk.Bool(true)}),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *rds.ModifyDBClusterInput) error {
+			declare.Fill(func(s *declare.Step, in *rds.ModifyDBClusterInput) {
 				if in.EngineVersion != nil {
 					in.AllowMajorVersionUpgrade = awssdk.Bool(true) // the new version has been asked for by name
 				}
@@ -213,30 +210,19 @@ func newCluster(c *aws.Clients) *declare.Resource {
 						MaxCapacity: s.Want["serverless_max_capacity"].Float64Ptr(),
 					}
 				}
-				return nil
 			}))),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
-				name := s.Have["db_cluster_identifier"].Ptr()
-				client := declare.ClientOf[*rds.Client](s)
-				return changeRoles(s, func(role role) error {
-					_, err := client.AddRoleToDBCluster(ctx, &rds.AddRoleToDBClusterInput{
-						DBClusterIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				}, func(role role) error {
-					_, err := client.RemoveRoleFromDBCluster(ctx, &rds.RemoveRoleFromDBClusterInput{
-						DBClusterIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				})
+				return changeRoles(ctx, s, declare.Call((*rds.Client).AddRoleToDBCluster),
+					declare.Call((*rds.Client).RemoveRoleFromDBCluster))
 			}, "associated_roles")},
 		// The instances of an Aurora cluster have to be deleted before, those of a
 		// Multi-AZ DB cluster go with it.
 		Delete: declare.Call((*rds.Client).DeleteDBCluster,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *rds.DeleteDBClusterInput) error {
+			declare.Fill(func(s *declare.Step, in *rds.DeleteDBClusterInput) {
 				if !nothing.Holds(s.Have) {
 					in.FinalDBSnapshotIdentifier = s.FinalSnapshot(*in.DBClusterIdentifier)
 				}
 				in.SkipFinalSnapshot = awssdk.Bool(in.FinalDBSnapshotIdentifier == nil)
-				return nil
 			})),
 		Reread: true, // for its state
 		// The states are those of the Aurora User Guide, "Viewing DB cluster status".
@@ -249,10 +235,9 @@ func newCluster(c *aws.Clients) *declare.Resource {
 
 func restoreCluster() *declare.Op {
 	return declare.Call((*rds.Client).RestoreDBClusterToPointInTime,
-		declare.Edit(func(_ context.Context, s *declare.Step, in *rds.RestoreDBClusterToPointInTimeInput) error {
+		declare.Fill(func(s *declare.Step, in *rds.RestoreDBClusterToPointInTimeInput) {
 			if !s.Want["publicly_accessible"].Bool() && in.DBClusterInstanceClass == nil {
 				in.PubliclyAccessible = nil
 			}
-			return nil
 		}))
 }

@@ -51,7 +51,7 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"Whether AWS made it with its Multi-AZ DB cluster, with which alone it is deleted.").Computed(),
 			underWay(declare.Text("engine_version", "EngineVersion",
 				"The engine's version, such as 16.4; 16 means the latest of them. The engine's default if left out.").
-				OptionalComputed().Same(sameVersion).OneWay(declare.Newer)),
+				OptionalComputed().Same(declare.SameVersion).OneWay(declare.Newer)),
 			underWay(declare.Text("db_instance_class", "DBInstanceClass",
 				"What it runs on, such as db.t4g.micro.").Required()),
 			underWay(declare.Integer("allocated_storage", "AllocatedStorage",
@@ -186,9 +186,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 				"RestoreDBInstanceFromS3", "AddRoleToDBInstance", "RemoveRoleFromDBInstance", "SwitchoverReadReplica"),
 			modules.Request("targetDBInstanceIdentifier", "RestoreDBInstanceToPointInTime"),
 		),
-		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances",
-			declare.With(&rds.DescribeDBInstancesInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get: declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
+		List: declare.Pages(rds.NewDescribeDBInstancesPaginator, "DBInstances", declare.PageSize(pageSize)),
+		Get:  declare.Filter("db-instance-id", pageSize), // which, unlike a name, does not fail when there is none
 		Row: func(_ context.Context, _ *declare.Step, db *rdstypes.DBInstance, row modules.Row) error {
 			member := !row["db_cluster_id"].IsNull()
 			row["made_by_cluster"] = modules.Bool(member && !hasOwnInstances(awssdk.ToString(db.Engine)))
@@ -200,12 +199,11 @@ func newInstance(c *aws.Clients) *declare.Resource {
 			return nil
 		},
 		Create: declare.Call((*rds.Client).CreateDBInstance, declare.Answer("DBInstance"),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *rds.CreateDBInstanceInput) error {
+			declare.Fill(func(_ *declare.Step, in *rds.CreateDBInstanceInput) {
 				if awssdk.ToString(in.StorageType) == "gp3" && awssdk.ToInt32(in.Iops) == baselineIOPS &&
 					awssdk.ToInt32(in.StorageThroughput) <= baselineThroughput {
 					in.Iops, in.StorageThroughput = nil, nil // what all have, and small ones are refused
 				}
-				return nil
 			})),
 		CreateFrom: []declare.Origin{
 			{Column: "db_snapshot_identifier", Create: restore()}, {Column: "db_cluster_snapshot_identifier",
@@ -231,17 +229,8 @@ func newInstance(c *aws.Clients) *declare.Resource {
 					return nil
 				}))),
 			declare.By(func(ctx context.Context, s *declare.Step) error {
-				name := s.Have["db_instance_identifier"].Ptr()
-				client := declare.ClientOf[*rds.Client](s)
-				return changeRoles(s, func(role role) error {
-					_, err := client.AddRoleToDBInstance(ctx, &rds.AddRoleToDBInstanceInput{
-						DBInstanceIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				}, func(role role) error {
-					_, err := client.RemoveRoleFromDBInstance(ctx, &rds.RemoveRoleFromDBInstanceInput{
-						DBInstanceIdentifier: name, RoleArn: role.RoleArn, FeatureName: role.FeatureName})
-					return err
-				})
+				return changeRoles(ctx, s, declare.Call((*rds.Client).AddRoleToDBInstance),
+					declare.Call((*rds.Client).RemoveRoleFromDBInstance))
 			}, "associated_roles"),
 		},
 		Delete: declare.Call((*rds.Client).DeleteDBInstance, declare.Edit(finalSnapshot)),

@@ -19,7 +19,6 @@ package awsrds
 
 import (
 	"maps"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/rds"
 
@@ -87,10 +86,4 @@ func underWay(c declare.Column) declare.Column { return c.First("PendingModified
 // members are texts: 100 and "100" are the same to RDS.
 func sameStrings(a, b string) bool {
 	return maps.Equal(modules.Text(a).StringMap(), modules.Text(b).StringMap())
-}
-
-// sameVersion reports whether one version is the other or a less exact name of
-// it: asked for "15", RDS installs, and tells, "15.8".
-func sameVersion(a, b string) bool {
-	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
 }

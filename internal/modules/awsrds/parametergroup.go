@@ -54,9 +54,8 @@ func newParameterGroup(c *aws.Clients) *declare.Resource {
 			modules.Request("dBParameterGroupName", "ModifyDBParameterGroup", "ResetDBParameterGroup"),
 			modules.Request("targetDBParameterGroupIdentifier", "CopyDBParameterGroup"),
 		),
-		List: declare.Pages(rds.NewDescribeDBParameterGroupsPaginator, "DBParameterGroups",
-			declare.With(&rds.DescribeDBParameterGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
-		Get: declare.One(declare.Call((*rds.Client).DescribeDBParameterGroups), "DBParameterGroups[0]"),
+		List: declare.Pages(rds.NewDescribeDBParameterGroupsPaginator, "DBParameterGroups", declare.PageSize(pageSize)),
+		Get:  declare.One(declare.Call((*rds.Client).DescribeDBParameterGroups), "DBParameterGroups[0]"),
 		Row: func(_ context.Context, _ *declare.Step, _ *rdstypes.DBParameterGroup, row modules.Row) error {
 			if isDefault(row) {
 				row["parameters"], row[modules.ColumnTags] = modules.Null, modules.Null

@@ -1,8 +1,8 @@
 package awsrds
 
 import (
+	"context"
 	"encoding/json"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -21,10 +21,8 @@ func managed() declare.Column {
 	return declare.Bool("manage_master_user_password", "MasterUserSecret.SecretArn",
 		"Whether RDS makes the first user's password and keeps it in a secret of Secrets Manager, which it rotates; "+
 			"not if left out. master_user_password is NULL then.").
-		As(declare.Codec{
-			Decode: func(any) (modules.Value, error) { return modules.Bool(true), nil },
-			Encode: func(v modules.Value) (any, error) { return v.Bool(), nil },
-		}).In("ManageMasterUserPassword").OptionalComputed().Absent(modules.Bool(false))
+		As(declare.Reads(func(any) (modules.Value, error) { return modules.Bool(true), nil })).
+		In("ManageMasterUserPassword").OptionalComputed().Absent(modules.Bool(false))
 }
 
 func managedKey() declare.Column {
@@ -43,16 +41,8 @@ func managedSecret() declare.Column {
 func optionGroup(member string) declare.Column {
 	return declare.Text("option_group_name", member,
 		"The option group, by its name; NULL for AWS's own of its engine.").
-		As(declare.Codec{
-			Decode: func(member any) (modules.Value, error) {
-				name := reflect.ValueOf(member).String()
-				if strings.HasPrefix(name, "default:") {
-					return modules.Null, nil
-				}
-				return modules.NonEmpty(name), nil
-			},
-			Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-		}).In("OptionGroupName").OptionalComputed()
+		As(declare.Unless(func(name string) bool { return strings.HasPrefix(name, "default:") })).
+		In("OptionGroupName").OptionalComputed()
 }
 
 // exports declares which logs go to CloudWatch Logs. A change names what begins and what ends: see exported.
@@ -65,12 +55,8 @@ func exports() declare.Column {
 }
 
 func exported(s *declare.Step) *rdstypes.CloudwatchLogsExportConfiguration {
-	have, want := s.Have["enable_cloudwatch_logs_exports"].Strings(), s.Want["enable_cloudwatch_logs_exports"].Strings()
-	without := func(list, others []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(log string) bool { return slices.Contains(others, log) })
-	}
-	return &rdstypes.CloudwatchLogsExportConfiguration{EnableLogTypes: without(want, have),
-		DisableLogTypes: without(have, want)}
+	added, gone := s.Added("enable_cloudwatch_logs_exports")
+	return &rdstypes.CloudwatchLogsExportConfiguration{EnableLogTypes: added, DisableLogTypes: gone}
 }
 
 // role is what instances and clusters have alike of a role that they work under.
@@ -122,7 +108,7 @@ func rolesOf(list []role) (modules.Value, error) {
 }
 
 // changeRoles adds and removes the roles that a step is to change.
-func changeRoles(s *declare.Step, add, remove func(role) error) error {
+func changeRoles(ctx context.Context, s *declare.Step, add, remove *declare.Op) error {
 	read := func(v modules.Value) (list []role, err error) {
 		if !v.IsNull() {
 			err = json.Unmarshal([]byte(v.String()), &list)
@@ -141,19 +127,25 @@ func changeRoles(s *declare.Step, add, remove func(role) error) error {
 	has := func(list []role, r role) bool {
 		return slices.ContainsFunc(list, func(other role) bool { return other.key() == r.key() })
 	}
-	for _, r := range have {
-		if !has(want, r) {
-			if err := remove(r); err != nil {
+	call := func(op *declare.Op, roles, others []role) error {
+		for _, r := range roles {
+			if has(others, r) {
+				continue
+			}
+			members := map[string]string{}
+			for name, text := range map[string]*string{"RoleArn": r.RoleArn, "FeatureName": r.FeatureName} {
+				if text != nil {
+					members[name] = *text
+				}
+			}
+			if _, err := s.Ask(ctx, op, members); err != nil {
 				return err
 			}
 		}
+		return nil
 	}
-	for _, r := range want {
-		if !has(have, r) {
-			if err := add(r); err != nil {
-				return err
-			}
-		}
+	if err := call(remove, have, want); err != nil {
+		return err
 	}
-	return nil
+	return call(add, want, have)
 }

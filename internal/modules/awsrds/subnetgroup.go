@@ -1,7 +1,6 @@
 package awsrds
 
 import (
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/rds"
 	rdstypes "github.com/aws/aws-sdk-go-v2/service/rds/types"
 
@@ -28,9 +27,8 @@ func newSubnetGroup(c *aws.Clients) *declare.Resource {
 		},
 		Published: declare.Published{Type: "AWS::RDS::DBSubnetGroup", Since: 5},
 
-		Kind: "subgrp:",
-		List: declare.Pages(rds.NewDescribeDBSubnetGroupsPaginator, "DBSubnetGroups",
-			declare.With(&rds.DescribeDBSubnetGroupsInput{MaxRecords: awssdk.Int32(pageSize)})),
+		Kind:   "subgrp:",
+		List:   declare.Pages(rds.NewDescribeDBSubnetGroupsPaginator, "DBSubnetGroups", declare.PageSize(pageSize)),
 		Get:    declare.One(declare.Call((*rds.Client).DescribeDBSubnetGroups), "DBSubnetGroups[0]"),
 		Create: declare.Call((*rds.Client).CreateDBSubnetGroup),
 		Updates: []declare.Update{declare.Replace(declare.Call((*rds.Client).ModifyDBSubnetGroup), "description",

@@ -78,9 +78,6 @@ func normalName(name string) string {
 func sameName(a, b string) bool { return normalName(a) == normalName(b) }
 
 // dnsName reads names as the tables hold them.
-var dnsName = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		return modules.Text(normalName(member.(string))), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var dnsName = declare.Reads(func(member any) (modules.Value, error) {
+	return modules.Text(normalName(member.(string))), nil
+})

@@ -167,15 +167,12 @@ var notEmpty = declare.Codec{
 }
 
 // trueOnly reads false as NULL.
-var trueOnly = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if member.(bool) {
-			return modules.Bool(true), nil
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.Bool(), nil },
-}
+var trueOnly = declare.Reads(func(member any) (modules.Value, error) {
+	if member.(bool) {
+		return modules.Bool(true), nil
+	}
+	return modules.Null, nil
+})
 
 // values are the lines of a record.
 var values = declare.Codec{

@@ -32,15 +32,10 @@ func vpcsIn(v modules.Value) ([]route53types.VPC, error) {
 }
 
 // sameVPCs reports whether two lists name the same VPCs.
-func sameVPCs(a, b string) bool {
-	sorted := func(text string) ([]place, error) {
-		list, err := vpcsIn(modules.Text(text))
-		return order(list), err
-	}
-	x, err := sorted(a)
-	y, failed := sorted(b)
-	return err == nil && failed == nil && slices.Equal(x, y) || a == b
-}
+var sameVPCs = declare.Equal(func(text string) ([]place, error) {
+	list, err := vpcsIn(modules.Text(text))
+	return order(list), err
+}, func(x, y []place) bool { return slices.Equal(x, y) })
 
 func order(list []route53types.VPC) []place {
 	places := make([]place, len(list))
@@ -79,19 +74,13 @@ func setVPCs(ctx context.Context, s *declare.Step) error {
 		return err
 	}
 	had, wanted := order(zone.VPCs), order(want)
-	for _, p := range wanted {
-		if slices.Contains(had, p) {
-			continue
-		}
+	for _, p := range declare.Without(wanted, had) {
 		if _, err := client.AssociateVPCWithHostedZone(ctx,
 			&route53.AssociateVPCWithHostedZoneInput{HostedZoneId: id, VPC: p.vpc()}); err != nil {
 			return err
 		}
 	}
-	for _, p := range had {
-		if slices.Contains(wanted, p) {
-			continue
-		}
+	for _, p := range declare.Without(had, wanted) {
 		if _, err := client.DisassociateVPCFromHostedZone(ctx,
 			&route53.DisassociateVPCFromHostedZoneInput{HostedZoneId: id, VPC: p.vpc()}); err != nil &&
 			!aws.HasCode(err, "VPCAssociationNotFound") {

@@ -98,12 +98,7 @@ func newZone(c *aws.Clients) *declare.Resource {
 		},
 		Delete:    declare.Call((*route53.Client).DeleteHostedZone),
 		HoldsData: true, // a new one has other name servers
-		Protected: func(have modules.Row) string {
-			if service := have["linked_service"]; !service.IsNull() {
-				return "it belongs to " + service.String() + ", which alone can delete it"
-			}
-			return ""
-		},
+		Protected: declare.IfSet("linked_service", "it belongs to %s, which alone can delete it"),
 	})
 }
 

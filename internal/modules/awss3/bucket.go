@@ -113,12 +113,11 @@ func newBucket(c *aws.Clients) *declare.Resource {
 		// Policy, versioning and tags, which CreateBucket does not take, are left to
 		// the update.
 		Create: declare.Call((*s3.Client).CreateBucket,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *s3.CreateBucketInput) error {
+			declare.Fill(func(s *declare.Step, in *s3.CreateBucketInput) {
 				if s.Scope.Region != firstRegion {
 					in.CreateBucketConfiguration = &s3types.CreateBucketConfiguration{
 						LocationConstraint: s3types.BucketLocationConstraint(s.Scope.Region)}
 				}
-				return nil
 			})),
 		CreateBy: create,
 		Updates: slices.Concat([]declare.Update{

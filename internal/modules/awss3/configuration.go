@@ -2,9 +2,9 @@ package awss3
 
 import (
 	"context"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -169,48 +169,30 @@ func configure() []declare.Update {
 			declare.Call((*s3.Client).DeleteBucketReplication)),
 		declare.Modify(declare.Call((*s3.Client).PutBucketAccelerateConfiguration), "accelerate_configuration"),
 		eachByID("analytics_configurations", func(c analytics) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string, c analytics) error {
-				_, err := client.PutBucketAnalyticsConfiguration(ctx, &s3.PutBucketAnalyticsConfigurationInput{
-					Bucket: bucket, Id: c.Id, AnalyticsConfiguration: c.configuration()})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketAnalyticsConfiguration(ctx,
-					&s3.DeleteBucketAnalyticsConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string, c analytics) *s3.PutBucketAnalyticsConfigurationInput {
+				return &s3.PutBucketAnalyticsConfigurationInput{Bucket: bucket, Id: c.Id,
+					AnalyticsConfiguration: c.configuration()}
+			}, (*s3.Client).PutBucketAnalyticsConfiguration,
+			declare.Call((*s3.Client).DeleteBucketAnalyticsConfiguration)),
 		eachByID("inventory_configurations", func(c s3types.InventoryConfiguration) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string, c s3types.InventoryConfiguration) error {
-				_, err := client.PutBucketInventoryConfiguration(ctx, &s3.PutBucketInventoryConfigurationInput{
-					Bucket: bucket, Id: c.Id, InventoryConfiguration: &c})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketInventoryConfiguration(ctx,
-					&s3.DeleteBucketInventoryConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string, c s3types.InventoryConfiguration) *s3.PutBucketInventoryConfigurationInput {
+				return &s3.PutBucketInventoryConfigurationInput{Bucket: bucket, Id: c.Id, InventoryConfiguration: &c}
+			}, (*s3.Client).PutBucketInventoryConfiguration,
+			declare.Call((*s3.Client).DeleteBucketInventoryConfiguration)),
 		eachByID("metrics_configurations", func(c metrics) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string, c metrics) error {
-				_, err := client.PutBucketMetricsConfiguration(ctx, &s3.PutBucketMetricsConfigurationInput{
-					Bucket: bucket, Id: c.Id, MetricsConfiguration: c.configuration()})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketMetricsConfiguration(ctx,
-					&s3.DeleteBucketMetricsConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string, c metrics) *s3.PutBucketMetricsConfigurationInput {
+				return &s3.PutBucketMetricsConfigurationInput{Bucket: bucket, Id: c.Id,
+					MetricsConfiguration: c.configuration()}
+			}, (*s3.Client).PutBucketMetricsConfiguration,
+			declare.Call((*s3.Client).DeleteBucketMetricsConfiguration)),
 		eachByID("intelligent_tiering_configurations",
 			func(c s3types.IntelligentTieringConfiguration) *string { return c.Id },
-			func(ctx context.Context, client *s3.Client, bucket *string,
-				c s3types.IntelligentTieringConfiguration) error {
-				_, err := client.PutBucketIntelligentTieringConfiguration(ctx,
-					&s3.PutBucketIntelligentTieringConfigurationInput{
-						Bucket: bucket, Id: c.Id, IntelligentTieringConfiguration: &c})
-				return err
-			}, func(ctx context.Context, client *s3.Client, bucket, id *string) error {
-				_, err := client.DeleteBucketIntelligentTieringConfiguration(ctx,
-					&s3.DeleteBucketIntelligentTieringConfigurationInput{Bucket: bucket, Id: id})
-				return err
-			}),
+			func(bucket *string,
+				c s3types.IntelligentTieringConfiguration) *s3.PutBucketIntelligentTieringConfigurationInput {
+				return &s3.PutBucketIntelligentTieringConfigurationInput{Bucket: bucket, Id: c.Id,
+					IntelligentTieringConfiguration: &c}
+			}, (*s3.Client).PutBucketIntelligentTieringConfiguration,
+			declare.Call((*s3.Client).DeleteBucketIntelligentTieringConfiguration)),
 	}
 }
 
@@ -282,38 +264,25 @@ func changeLock(ctx context.Context, s *declare.Step) error {
 
 // eachByID changes a list of configurations that have an Id: it sets those that are new or differ, and removes those
 // that are not wanted any more.
-func eachByID[C any](column string, id func(C) *string,
-	put func(ctx context.Context, client *s3.Client, bucket *string, c C) error,
-	remove func(ctx context.Context, client *s3.Client, bucket, id *string) error) declare.Update {
+func eachByID[C, In, Out any](column string, id func(C) *string, input func(bucket *string, c C) *In,
+	put func(*s3.Client, context.Context, *In, ...func(*s3.Options)) (*Out, error),
+	remove *declare.Op) declare.Update {
 	return declare.By(func(ctx context.Context, s *declare.Step) error {
-		var have, want []C
-		if err := aws.ParseDocument(column, s.Have[column], &have); err != nil {
-			return err
-		}
-		if err := aws.ParseDocument(column, s.Want[column], &want); err != nil {
+		have, want, err := declare.Both[[]C](s, column, nil)
+		if err != nil {
 			return err
 		}
 		client, bucket := declare.ClientOf[*s3.Client](s), s.Have["name"].Ptr()
-		left := map[string]any{}
-		for _, c := range have {
-			left[awssdk.ToString(id(c))] = plain(c)
-		}
-		for _, c := range want {
-			name := awssdk.ToString(id(c))
-			had, there := left[name]
-			delete(left, name)
-			if there && reflect.DeepEqual(had, plain(c)) {
-				continue
-			}
-			if err := put(ctx, client, bucket, c); err != nil {
+		name := func(c C) string { return awssdk.ToString(id(c)) }
+		slices.SortFunc(have, func(a, b C) int { return strings.Compare(name(a), name(b)) })
+		return declare.Parts(have, want, name,
+			func(a, b C) bool { return reflect.DeepEqual(plain(a), plain(b)) },
+			func(c C, _ *C) error {
+				_, err := put(client, ctx, input(bucket, c))
 				return err
-			}
-		}
-		for _, name := range slices.Sorted(maps.Keys(left)) {
-			if err := aws.IfExists(remove(ctx, client, bucket, &name)); err != nil {
+			}, func(c C) error {
+				_, err := s.Ask(ctx, remove, map[string]string{"Id": name(c)})
 				return err
-			}
-		}
-		return nil
+			})
 	}, column)
 }

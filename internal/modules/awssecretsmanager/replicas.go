@@ -23,38 +23,12 @@ func replicasColumn() declare.Column {
 }
 
 // replicated are replicas without what becomes of them.
-var replicated = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		var regions []smtypes.ReplicaRegionType
-		for _, r := range member.([]smtypes.ReplicationStatusType) {
-			regions = append(regions, smtypes.ReplicaRegionType{Region: r.Region, KmsKeyId: r.KmsKeyId})
-		}
-		if len(regions) == 0 {
-			return modules.Null, nil
-		}
-		return aws.Document(regions)
-	},
-	Encode: func(v modules.Value) (any, error) { return regionsOf(v) },
-}
-
-func regionsOf(v modules.Value) ([]smtypes.ReplicaRegionType, error) {
-	var regions []smtypes.ReplicaRegionType
-	if v.IsNull() {
-		return nil, nil
-	}
-	err := aws.ParseDocument("replica_regions", v, &regions)
-	return regions, err
-}
+var replicated = declare.Shaped[smtypes.ReplicaRegionType]("replica_regions", nil)
 
 // sameReplicas compares regions in whatever order.
-func sameReplicas(a, b string) bool {
-	x, err := regionsOf(modules.Text(a))
-	y, failed := regionsOf(modules.Text(b))
-	if err != nil || failed != nil {
-		return a == b
-	}
-	return len(without(x, y)) == 0 && len(without(y, x)) == 0
-}
+var sameReplicas = declare.Equal(func(text string) (regions []smtypes.ReplicaRegionType, err error) {
+	return regions, aws.ParseDocument("replica_regions", modules.Text(text), &regions)
+}, func(x, y []smtypes.ReplicaRegionType) bool { return len(without(x, y)) == 0 && len(without(y, x)) == 0 })
 
 // without returns the replicas that are not among others. A key that one leaves out is as AWS has it.
 func without(regions, others []smtypes.ReplicaRegionType) []smtypes.ReplicaRegionType {
@@ -68,8 +42,8 @@ func without(regions, others []smtypes.ReplicaRegionType) []smtypes.ReplicaRegio
 
 // remove deletes a secret, and first its replicas: AWS refuses to delete one that has any (page DeleteSecret).
 func remove(ctx context.Context, s *declare.Step) error {
-	have, err := regionsOf(s.Have["replica_regions"])
-	if err != nil {
+	var have []smtypes.ReplicaRegionType
+	if err := aws.ParseDocument("replica_regions", s.Have["replica_regions"], &have); err != nil {
 		return err
 	}
 	if len(have) > 0 {
@@ -92,11 +66,7 @@ func end(ctx context.Context, s *declare.Step, regions []smtypes.ReplicaRegionTy
 
 // setReplicas removes replicas and adds others. One whose key changes is removed, and the next pass adds it again.
 func setReplicas(ctx context.Context, s *declare.Step) error {
-	have, err := regionsOf(s.Have["replica_regions"])
-	if err != nil {
-		return err
-	}
-	want, err := regionsOf(s.Want["replica_regions"])
+	have, want, err := declare.Both[[]smtypes.ReplicaRegionType](s, "replica_regions", nil)
 	if err != nil {
 		return err
 	}

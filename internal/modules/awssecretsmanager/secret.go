@@ -67,8 +67,7 @@ func newSecret(c *aws.Clients) *declare.Resource {
 				"CancelRotateSecret", "ReplicateSecretToRegions", "RemoveRegionsFromReplication",
 				"StopReplicationToReplica", "PutResourcePolicy", "DeleteResourcePolicy"),
 		),
-		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList",
-			declare.With(&secretsmanager.ListSecretsInput{MaxResults: awssdk.Int32(pageSize)})),
+		List: declare.Pages(secretsmanager.NewListSecretsPaginator, "SecretList", declare.PageSize(pageSize)),
 		Get: declare.One(declare.Call((*secretsmanager.Client).DescribeSecret,
 			declare.Convert(func(out secretsmanager.DescribeSecretOutput) smtypes.SecretListEntry {
 				return smtypes.SecretListEntry{
@@ -96,12 +95,8 @@ func newSecret(c *aws.Clients) *declare.Resource {
 		DeleteBy:  remove,
 		HoldsData: true,
 		Reread:    true,
-		Protected: func(have modules.Row) string {
-			if service := have["owning_service"]; !service.IsNull() {
-				return "the service " + service.String() + " manages it, and deletes it when it is no longer needed"
-			}
-			return ""
-		},
+		Protected: declare.IfSet("owning_service",
+			"the service %s manages it, and deletes it when it is no longer needed"),
 	})
 }
 

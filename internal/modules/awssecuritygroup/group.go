@@ -1,7 +1,6 @@
 package awssecuritygroup
 
 import (
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -61,7 +60,6 @@ func newGroup(c *aws.Clients) *declare.Resource {
 }
 
 func groups() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeSecurityGroupsPaginator, "SecurityGroups",
-		declare.With(&ec2.DescribeSecurityGroupsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeSecurityGroupsPaginator, "SecurityGroups", declare.PageSize(aws.PageSize)).
 		FilterAt("group-name", "GroupName")
 }

@@ -107,7 +107,7 @@ func newRule(c *aws.Clients) *declare.Resource {
 
 func rules() *declare.Listing {
 	return declare.Pages(ec2.NewDescribeSecurityGroupRulesPaginator, "SecurityGroupRules",
-		declare.With(&ec2.DescribeSecurityGroupRulesInput{MaxResults: awssdk.Int32(aws.PageSize)}))
+		declare.PageSize(aws.PageSize))
 }
 
 // protocols are the numbers for which AWS returns a name (page IpPermission).

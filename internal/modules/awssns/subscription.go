@@ -109,15 +109,7 @@ func newSubscription(c *aws.Clients) *declare.Resource {
 }
 
 // confirmed reads what is no ARN as none.
-var confirmed = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if arn := member.(string); strings.HasPrefix(arn, "arn:") {
-			return modules.Text(arn), nil
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var confirmed = declare.Unless(func(arn string) bool { return !strings.HasPrefix(arn, "arn:") })
 
 // listSubscriptions lists the subscriptions to topics of the account: AWS lists
 // them for days after their topic is gone.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -105,8 +104,7 @@ func newQueue(c *aws.Clients) *declare.Resource {
 				"DeleteQueue").After("/"),
 			modules.Request("queueUrl", "TagQueue", "UntagQueue").After("/").Tags(),
 		),
-		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls",
-			declare.With(&sqs.ListQueuesInput{MaxResults: awssdk.Int32(pageSize)}),
+		List: declare.Pages(sqs.NewListQueuesPaginator, "QueueUrls", declare.PageSize(pageSize),
 			declare.Convert(func(url string) sqs.GetQueueUrlOutput { return sqs.GetQueueUrlOutput{QueueUrl: &url} })),
 		Get: declare.Told(declare.One(declare.Call((*sqs.Client).GetQueueUrl), ""),
 			func(created modules.Row) *sqs.GetQueueUrlOutput {

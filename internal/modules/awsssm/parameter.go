@@ -101,8 +101,7 @@ func newParameter(c *aws.Clients) *declare.Resource {
 			modules.Request("names", "DeleteParameters"),
 			modules.Request("resourceId", "AddTagsToResource", "RemoveTagsFromResource"),
 		),
-		List: declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters",
-			declare.With(&ssm.DescribeParametersInput{MaxResults: awssdk.Int32(pageSize)})),
+		List:   declare.Pages(ssm.NewDescribeParametersPaginator, "Parameters", declare.PageSize(pageSize)),
 		Get:    declare.GetBy(get),
 		Rows:   values,
 		Create: declare.Call((*ssm.Client).PutParameter),
@@ -168,39 +167,31 @@ func values(ctx context.Context, s *declare.Step, _ []*ssmtypes.ParameterMetadat
 const none = "[{}]"
 
 // policies are parameter policies, of which DescribeParameters tells the text of each.
-var policies = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		var list []json.RawMessage
-		for _, p := range member.([]ssmtypes.ParameterInlinePolicy) {
-			if text := awssdk.ToString(p.PolicyText); json.Valid([]byte(text)) {
-				list = append(list, json.RawMessage(text))
-			}
+var policies = declare.Reads(func(member any) (modules.Value, error) {
+	var list []json.RawMessage
+	for _, p := range member.([]ssmtypes.ParameterInlinePolicy) {
+		if text := awssdk.ToString(p.PolicyText); json.Valid([]byte(text)) {
+			list = append(list, json.RawMessage(text))
 		}
-		if len(list) == 0 {
-			return modules.Null, nil
-		}
-		return modules.JSON(list)
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+	}
+	if len(list) == 0 {
+		return modules.Null, nil
+	}
+	return modules.JSON(list)
+})
 
 // samePolicies reports whether two lists have the same policies, whose order means nothing.
-func samePolicies(a, b string) bool {
-	sorted := func(text string) ([]string, error) {
-		var list []any
-		err := json.Unmarshal([]byte(text), &list)
-		texts := make([]string, len(list))
-		for i, policy := range list {
-			one, _ := json.Marshal(policy) // it has been parsed
-			texts[i] = string(one)
-		}
-		slices.Sort(texts)
-		return texts, err
+var samePolicies = declare.Equal(func(text string) ([]string, error) {
+	var list []any
+	err := json.Unmarshal([]byte(text), &list)
+	texts := make([]string, len(list))
+	for i, policy := range list {
+		one, _ := json.Marshal(policy) // it has been parsed
+		texts[i] = string(one)
 	}
-	x, err := sorted(a)
-	y, failed := sorted(b)
-	return err == nil && failed == nil && slices.Equal(x, y) || a == b
-}
+	slices.Sort(texts)
+	return texts, err
+}, func(x, y []string) bool { return slices.Equal(x, y) })
 
 // keepPolicies has a change of something else leave the policies alone.
 func keepPolicies(_ context.Context, s *declare.Step, in *ssm.PutParameterInput) error {

@@ -92,9 +92,8 @@ func newStateMachine(c *aws.Clients) *declare.Resource {
 			Names("name", "Name").Names("arn", "StateMachineArn"),
 		Get: declare.One(declare.Call((*sfn.Client).DescribeStateMachine, declare.Edit(byName)), ""),
 		Create: declare.Call((*sfn.Client).CreateStateMachine, declare.Failed(soon),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *sfn.CreateStateMachineInput) error {
+			declare.Fill(func(_ *declare.Step, in *sfn.CreateStateMachineInput) {
 				in.EncryptionConfiguration = encryption(in.EncryptionConfiguration)
-				return nil
 			})),
 		// What a structure leaves out is not as it was, so that each is sent whole, and
 		// what nobody changes not at all: the definition's text is its author's.

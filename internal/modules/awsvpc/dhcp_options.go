@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -44,9 +44,8 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 		EventMappings: modules.EventMappings("ec2.amazonaws.com",
 			modules.Unnamed("CreateDefaultVpc"),
 		),
-		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions",
-			declare.With(&ec2.DescribeDhcpOptionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
-		Get: declare.EC2Filter("dhcp-options-id"),
+		List: declare.Pages(ec2.NewDescribeDhcpOptionsPaginator, "DhcpOptions", declare.PageSize(aws.PageSize)),
+		Get:  declare.EC2Filter("dhcp-options-id"),
 		Rows: func(ctx context.Context, s *declare.Step, _ []*ec2types.DhcpOptions, rows []modules.Row) error {
 			standard, err := defaultVPC(ctx, s)
 			for _, row := range rows {
@@ -54,15 +53,10 @@ func newDHCPOptions(c *aws.Clients) *declare.Resource {
 			}
 			return err
 		},
-		Create: declare.Call((*ec2.Client).CreateDhcpOptions, declare.Answer("DhcpOptions")),
-		Delete: declare.Call((*ec2.Client).DeleteDhcpOptions),
-		Made:   "is_default",
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "the region's default VPC uses it, and new VPCs get it"
-			}
-			return ""
-		},
+		Create:    declare.Call((*ec2.Client).CreateDhcpOptions, declare.Answer("DhcpOptions")),
+		Delete:    declare.Call((*ec2.Client).DeleteDhcpOptions),
+		Made:      "is_default",
+		Protected: declare.IfTrue("is_default", "the region's default VPC uses it, and new VPCs get it"),
 	})
 }
 
@@ -85,13 +79,7 @@ func dhcpOf(text string) ([]dhcpOption, error) {
 
 // sameDHCP reports whether two sets are the same: the order of the values
 // means something, that of the options nothing.
-func sameDHCP(a, b string) bool {
-	x, errX := dhcpOf(a)
-	y, errY := dhcpOf(b)
-	return errX == nil && errY == nil && slices.EqualFunc(x, y, func(x, y dhcpOption) bool {
-		return x.Key == y.Key && slices.Equal(x.Values, y.Values)
-	})
-}
+var sameDHCP = declare.Equal(dhcpOf, func(x, y []dhcpOption) bool { return reflect.DeepEqual(x, y) })
 
 // newDHCP returns options as a creation takes them: in other words than AWS
 // answers.

@@ -69,15 +69,7 @@ func newElasticIP(c *aws.Clients) *declare.Resource {
 }
 
 // unlessAmazon reads Amazon's pool as none.
-var unlessAmazon = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if member == "amazon" {
-			return modules.Null, nil
-		}
-		return modules.NonEmpty(member.(string)), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var unlessAmazon = declare.UnlessIs("amazon")
 
 // inUse looks at the refusal to release an address. While a NAT gateway that is
 // being deleted still has it AWS answers AuthFailure, for which the page

@@ -40,15 +40,7 @@ func newInterfaceEndpoint(c *aws.Clients) *declare.Resource {
 
 // unlessUnspecified reads as NULL what AWS tells of an endpoint for which nobody
 // has chosen, and takes from nobody (AWS::EC2::VPCEndpoint, DnsRecordIpType).
-var unlessUnspecified = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if kind := member.(ec2types.DnsRecordIpType); kind != "not-specified" {
-			return modules.NonEmpty(kind), nil
-		}
-		return modules.Null, nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
-}
+var unlessUnspecified = declare.UnlessIs("not-specified")
 
 // newEndpoint declares one of the tables endpoint_gateway and endpoint_interface.
 func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string,
@@ -113,21 +105,17 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 		},
 		Create: declare.Call((*ec2.Client).CreateVpcEndpoint,
 			declare.With(&ec2.CreateVpcEndpointInput{VpcEndpointType: kind}), declare.Answer("VpcEndpoint"),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVpcEndpointInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.CreateVpcEndpointInput) {
 				in.ServiceName = awssdk.String(serviceName(s.Scope.Region, s.Want["service"].String()))
-				return nil
 			})),
 		Updates: []declare.Update{declare.Modify(declare.Call((*ec2.Client).ModifyVpcEndpoint,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.ModifyVpcEndpointInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.ModifyVpcEndpointInput) {
 				if s.Changes("route_table_ids") {
-					have, want := s.Have["route_table_ids"].Strings(), s.Want["route_table_ids"].Strings()
-					in.AddRouteTableIds, in.RemoveRouteTableIds = without(want, have), without(have, want)
+					in.AddRouteTableIds, in.RemoveRouteTableIds = s.Added("route_table_ids")
 				}
 				if s.Changes("security_group_ids") {
-					have, want := s.Have["security_group_ids"].Strings(), s.Want["security_group_ids"].Strings()
-					in.AddSecurityGroupIds, in.RemoveSecurityGroupIds = without(want, have), without(have, want)
+					in.AddSecurityGroupIds, in.RemoveSecurityGroupIds = s.Added("security_group_ids")
 				}
-				return nil
 			})), changeable...)},
 		DeleteBy: deleteEndpoint,
 		Going:    declare.In("state", "deleting"),
@@ -142,9 +130,7 @@ func newEndpoint(c *aws.Clients, kind ec2types.VpcEndpointType, name, doc string
 // their deletion. It asks for those of all kinds: the tables share one listing.
 func endpoints(kind ec2types.VpcEndpointType) *declare.Listing {
 	return declare.Pages(ec2.NewDescribeVpcEndpointsPaginator, "VpcEndpoints",
-		declare.With(&ec2.DescribeVpcEndpointsInput{
-			MaxResults: awssdk.Int32(aws.PageSize),
-		}), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
+		declare.PageSize(aws.PageSize), declare.Expand(func(e ec2types.VpcEndpoint) []ec2types.VpcEndpoint {
 			if e.VpcEndpointType != kind || strings.EqualFold(string(e.State), "deleted") {
 				return nil
 			}
@@ -159,11 +145,6 @@ func serviceName(region, service string) string {
 		return service
 	}
 	return "com.amazonaws." + region + "." + service
-}
-
-// without returns the members of list that are not in other.
-func without(list, other []string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // deleteEndpoint deletes an endpoint. DeleteVpcEndpoints succeeds as a whole and
@@ -233,8 +214,8 @@ func newEndpointSubnets(c *aws.Clients) *aws.Memberships {
 				return err
 			}
 			_, err = client.ModifyVpcEndpoint(ctx, &ec2.ModifyVpcEndpointInput{
-				VpcEndpointId: &have.Owner, AddSubnetIds: without(want, have.Members),
-				RemoveSubnetIds: without(have.Members, want),
+				VpcEndpointId: &have.Owner, AddSubnetIds: declare.Without(want, have.Members),
+				RemoveSubnetIds: declare.Without(have.Members, want),
 			})
 			return err
 		},

@@ -3,7 +3,6 @@ package awsvpc
 import (
 	"context"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -40,7 +39,7 @@ func newInternetGateway(c *aws.Clients) *declare.Resource {
 			modules.Unnamed("CreateDefaultVpc"),
 		),
 		List: declare.Pages(ec2.NewDescribeInternetGatewaysPaginator, "InternetGateways",
-			declare.With(&ec2.DescribeInternetGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}),
+			declare.PageSize(aws.PageSize),
 			declare.Convert(attached)),
 		Get: declare.EC2Filter("internet-gateway-id"),
 		Rows: func(ctx context.Context, s *declare.Step, gateways []*internetGateway, rows []modules.Row) error {
@@ -61,12 +60,8 @@ func newInternetGateway(c *aws.Clients) *declare.Resource {
 		},
 		// Without it what is started in the default VPC has no Internet.
 		Made: "is_default",
-		Protected: func(have modules.Row) string {
-			if have["is_default"].Bool() {
-				return "it is the default VPC's internet gateway, which AWS made by itself"
-			}
-			return ""
-		},
+		Protected: declare.IfTrue("is_default",
+			"it is the default VPC's internet gateway, which AWS made by itself"),
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -78,18 +77,16 @@ func newNATGateway(c *aws.Clients) *declare.Resource {
 			modules.Request("natGatewayId", "AssignPrivateNatGatewayAddress", "UnassignPrivateNatGatewayAddress",
 				"AssociateNatGatewayAddress", "DisassociateNatGatewayAddress"),
 		),
-		List: declare.Pages(ec2.NewDescribeNatGatewaysPaginator, "NatGateways",
-			declare.With(&ec2.DescribeNatGatewaysInput{MaxResults: awssdk.Int32(aws.PageSize)}),
+		List: declare.Pages(ec2.NewDescribeNatGatewaysPaginator, "NatGateways", declare.PageSize(aws.PageSize),
 			declare.Convert(primary)),
 		Get: declare.EC2Filter("nat-gateway-id"),
 		// is listed for an hour more
 		Gone: func(g *natGateway) bool { return g.State == ec2types.NatGatewayStateDeleted },
 		Create: declare.Call((*ec2.Client).CreateNatGateway, declare.Answer("NatGateway"),
-			declare.Edit(func(_ context.Context, _ *declare.Step, in *ec2.CreateNatGatewayInput) error {
+			declare.Fill(func(_ *declare.Step, in *ec2.CreateNatGatewayInput) {
 				if in.SubnetId != nil { // it is not regional, and the subnet says which VPC
 					in.VpcId = nil
 				}
-				return nil
 			})),
 		Updates: []declare.Update{declare.By(addAddresses, "secondary_allocation_ids",
 			"secondary_private_ip_addresses")},
@@ -132,8 +129,7 @@ func addAddresses(ctx context.Context, s *declare.Step) error {
 		if !s.Changes(column) || s.Want[column].IsNull() {
 			return nil, nil
 		}
-		have, want := s.Have[column].Strings(), s.Want[column].Strings()
-		return without(want, have), without(have, want)
+		return s.Added(column)
 	}
 	added, gone := change("secondary_allocation_ids")
 	if len(added) > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -64,8 +65,7 @@ func newNetworkACL(c *aws.Clients) *declare.Resource {
 }
 
 func networkACLs() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls",
-		declare.With(&ec2.DescribeNetworkAclsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeNetworkAclsPaginator, "NetworkAcls", declare.PageSize(aws.PageSize)).
 		FilterAt("association.subnet-id", "Associations[].SubnetId")
 }
 
@@ -128,6 +128,9 @@ func recast(from, to any) error {
 	}
 	return json.Unmarshal(raw, to)
 }
+
+// number tells an entry from the others of its list.
+func (e entry) number() string { return fmt.Sprint(e.Egress, e.RuleNumber) }
 
 // entriesOf returns the entries of a list that can be changed.
 func entriesOf(member any) (modules.Value, error) {
@@ -192,11 +195,7 @@ func (e *entry) asKept() {
 	}
 }
 
-func sameEntries(a, b string) bool {
-	x, errX := parseEntries(a)
-	y, errY := parseEntries(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
+var sameEntries = declare.Equal(parseEntries, func(x, y []entry) bool { return reflect.DeepEqual(x, y) })
 
 // updateEntries changes the entries that differ.
 func updateEntries(ctx context.Context, client *ec2.Client, id *string, have, want string) error {
@@ -208,33 +207,25 @@ func updateEntries(ctx context.Context, client *ec2.Client, id *string, have, wa
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		at := slices.IndexFunc(old, func(o entry) bool { return o.compare(e) == 0 })
-		switch {
-		case at < 0:
+	return declare.Parts(old, entries, entry.number, func(a, b entry) bool { return reflect.DeepEqual(a, b) },
+		func(e entry, had *entry) error {
+			if had != nil {
+				in := &ec2.ReplaceNetworkAclEntryInput{NetworkAclId: id}
+				if err := recast(e, in); err != nil {
+					return err
+				}
+				_, err := client.ReplaceNetworkAclEntry(ctx, in)
+				return err
+			}
 			in := &ec2.CreateNetworkAclEntryInput{NetworkAclId: id}
-			if err = recast(e, in); err == nil {
-				_, err = client.CreateNetworkAclEntry(ctx, in)
+			if err := recast(e, in); err != nil {
+				return err
 			}
-		case !reflect.DeepEqual(old[at], e):
-			in := &ec2.ReplaceNetworkAclEntryInput{NetworkAclId: id}
-			if err = recast(e, in); err == nil {
-				_, err = client.ReplaceNetworkAclEntry(ctx, in)
-			}
-		}
-		if err != nil {
+			_, err := client.CreateNetworkAclEntry(ctx, in)
 			return err
-		}
-	}
-	for _, o := range old {
-		if slices.ContainsFunc(entries, func(e entry) bool { return o.compare(e) == 0 }) {
-			continue
-		}
-		_, err := client.DeleteNetworkAclEntry(ctx,
-			&ec2.DeleteNetworkAclEntryInput{NetworkAclId: id, RuleNumber: &o.RuleNumber, Egress: &o.Egress})
-		if aws.IfExists(err) != nil {
+		}, func(e entry) error {
+			_, err := client.DeleteNetworkAclEntry(ctx,
+				&ec2.DeleteNetworkAclEntryInput{NetworkAclId: id, RuleNumber: &e.RuleNumber, Egress: &e.Egress})
 			return err
-		}
-	}
-	return nil
+		})
 }

@@ -69,7 +69,7 @@ func newPeering(c *aws.Clients) *declare.Resource {
 				"ModifyVpcPeeringConnectionOptions"),
 		),
 		List: declare.Pages(ec2.NewDescribeVpcPeeringConnectionsPaginator, "VpcPeeringConnections",
-			declare.With(&ec2.DescribeVpcPeeringConnectionsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
+			declare.PageSize(aws.PageSize)),
 		Get:  declare.EC2Filter("vpc-peering-connection-id"),
 		Gone: noPeering,
 		Rows: func(_ context.Context, s *declare.Step, connections []*ec2types.VpcPeeringConnection,
@@ -83,11 +83,10 @@ func newPeering(c *aws.Clients) *declare.Resource {
 			return nil
 		},
 		Create: declare.Call((*ec2.Client).CreateVpcPeeringConnection, declare.Answer("VpcPeeringConnection"),
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateVpcPeeringConnectionInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.CreateVpcPeeringConnectionInput) {
 				if accepter := s.Want["accepter_id"]; !accepter.IsNull() {
 					in.PeerVpcId = accepter.Ptr()
 				}
-				return nil
 			})),
 		Updates:  []declare.Update{declare.By(accept, "accepted")},
 		Delete:   declare.Call((*ec2.Client).DeleteVpcPeeringConnection),

@@ -89,17 +89,16 @@ func newRoute(c *aws.Clients) *declare.Resource {
 		Get:  declare.EC2Filter("route-table-id").Of("route_table_id"),
 		Rows: ofDefaultVPC,
 		Create: declare.Call((*ec2.Client).CreateRoute,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.CreateRouteInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.CreateRouteInput) {
 				into(s.Want, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
 				if strings.HasPrefix(awssdk.ToString(in.GatewayId), "vpce-") {
 					in.GatewayId, in.VpcEndpointId = nil, in.GatewayId
 				}
-				return nil
 			})),
 		Updates: []declare.Update{
 			declare.By(oneTarget, targets...),
 			declare.Modify(declare.Call((*ec2.Client).ReplaceRoute,
-				declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.ReplaceRouteInput) error {
+				declare.Fill(func(s *declare.Step, in *ec2.ReplaceRouteInput) {
 					into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
 					switch gateway := awssdk.ToString(in.GatewayId); {
 					case gateway == local:
@@ -107,13 +106,11 @@ func newRoute(c *aws.Clients) *declare.Resource {
 					case strings.HasPrefix(gateway, "vpce-"):
 						in.GatewayId, in.VpcEndpointId = nil, in.GatewayId
 					}
-					return nil
 				})), targets...),
 		},
 		Delete: declare.Call((*ec2.Client).DeleteRoute,
-			declare.Edit(func(_ context.Context, s *declare.Step, in *ec2.DeleteRouteInput) error {
+			declare.Fill(func(s *declare.Step, in *ec2.DeleteRouteInput) {
 				into(s.Have, &in.DestinationCidrBlock, &in.DestinationIpv6CidrBlock, &in.DestinationPrefixListId)
-				return nil
 			})),
 		Refuses: []declare.Refusal{{When: func(have modules.Row) bool { return have["gateway_id"].String() == local },
 			Why:    "it is the local route, which goes with the route table",

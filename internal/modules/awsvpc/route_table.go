@@ -18,7 +18,7 @@ const routeTablePage = 100
 // routeTables lists the route tables, or what they have.
 func routeTables(of ...declare.Option) *declare.Listing {
 	return declare.Pages(ec2.NewDescribeRouteTablesPaginator, "RouteTables",
-		append(of, declare.With(&ec2.DescribeRouteTablesInput{MaxResults: awssdk.Int32(routeTablePage)}))...)
+		append(of, declare.PageSize(routeTablePage))...)
 }
 
 // newRouteTable declares the table route_table. Making it the main one is left to

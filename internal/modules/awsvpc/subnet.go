@@ -92,9 +92,8 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 			}
 			return nil
 		},
-		List: declare.Pages(ec2.NewDescribeSubnetsPaginator, "Subnets",
-			declare.With(&ec2.DescribeSubnetsInput{MaxResults: awssdk.Int32(aws.PageSize)})),
-		Get: declare.EC2Filter("subnet-id"),
+		List: declare.Pages(ec2.NewDescribeSubnetsPaginator, "Subnets", declare.PageSize(aws.PageSize)),
+		Get:  declare.EC2Filter("subnet-id"),
 		// Which network ACL each subnet has the lists know: one call for a page of
 		// subnets. Every subnet has one ("Network ACL basics", Amazon VPC User Guide):
 		// where no list says so yet, or it is another account's, it is unknown.
@@ -121,12 +120,8 @@ func newSubnet(c *aws.Clients) *declare.Resource {
 		Failed: declare.In("state", string(ec2types.SubnetStateFailed),
 			string(ec2types.SubnetStateFailedInsufficientCapacity)).Because(""),
 		// A user may delete it: https://docs.aws.amazon.com/vpc/latest/userguide/deleting-default-vpc.html.
-		Spared: func(have modules.Row) string {
-			if have["default_for_az"].Bool() {
-				return "it is the availability zone's default subnet, which AWS made by itself"
-			}
-			return ""
-		},
+		Spared: declare.IfTrue("default_for_az",
+			"it is the availability zone's default subnet, which AWS made by itself"),
 	})
 }
 

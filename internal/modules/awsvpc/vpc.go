@@ -1,6 +1,8 @@
 package awsvpc
 
 import (
+	"context"
+
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -82,37 +84,38 @@ func newVPC(c *aws.Clients) *declare.Resource {
 			declare.Modify(declare.Call((*ec2.Client).AssociateDhcpOptions), "dhcp_options_id"),
 			declare.Modify(declare.Call((*ec2.Client).ModifyVpcTenancy), "instance_tenancy"),
 		},
-		Delete:    declare.Call((*ec2.Client).DeleteVpc),
-		Going:     declare.In("state", string(ec2types.VpcStateDeleting)),
-		Forming:   declare.In("state", string(ec2types.VpcStatePending)),
-		Protected: keepDefault,
+		Delete:  declare.Call((*ec2.Client).DeleteVpc),
+		Going:   declare.In("state", string(ec2types.VpcStateDeleting)),
+		Forming: declare.In("state", string(ec2types.VpcStatePending)),
+		// Services rely on it that are told of no other.
+		Protected: declare.IfTrue("is_default", "it is the region's default VPC, which AWS made by itself"),
 	})
 }
 
 // vpcList lists the VPCs. EC2 takes no page size together with ids, but does with
 // filters.
 func vpcList() *declare.Listing {
-	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs",
-		declare.With(&ec2.DescribeVpcsInput{MaxResults: awssdk.Int32(aws.PageSize)})).
+	return declare.Pages(ec2.NewDescribeVpcsPaginator, "Vpcs", declare.PageSize(aws.PageSize)).
 		FilterAt("vpc-id", "VpcId").FilterAt("is-default", "IsDefault")
 }
 
 // noDefault reads options that AWS calls default as none.
-var noDefault = declare.Codec{
-	Decode: func(member any) (modules.Value, error) {
-		if member == "default" {
-			return modules.Null, nil
-		}
-		return modules.NonEmpty(member.(string)), nil
-	},
-	Encode: func(v modules.Value) (any, error) { return v.String(), nil },
+var noDefault = declare.UnlessIs("default")
+
+// standard is a region's default VPC; the zero value where there is none.
+type standard struct {
+	vpc, dhcpOptions string
 }
 
-// keepDefault keeps the default VPC, on which services rely that are told of no
-// other.
-func keepDefault(have modules.Row) string {
-	if have["is_default"].Bool() {
-		return "it is the region's default VPC, which AWS made by itself"
+// is reports whether it is that VPC.
+func (s standard) is(vpc *string) bool { return s.vpc != "" && s.vpc == awssdk.ToString(vpc) }
+
+// defaultVPC returns the region's default VPC, to which its parts do not say
+// that they belong.
+func defaultVPC(ctx context.Context, s *declare.Step) (standard, error) {
+	found, err := declare.Find[ec2types.Vpc](ctx, s.Source(), vpcList(), "is-default", "true")
+	if err != nil || len(found) == 0 {
+		return standard{}, err
 	}
-	return ""
+	return standard{awssdk.ToString(found[0].VpcId), awssdk.ToString(found[0].DhcpOptionsId)}, nil
 }

@@ -34,19 +34,13 @@ const (
 // The states that one asks for.
 const stateRunning, stateStopped = "running", "stopped"
 
-var containerTable = &modules.Table{
+var containerTable = hosts.NamedTable(modules.Table{
 	Name: "host_container",
 	Doc: "The containers that Docker or Podman has on a host, and that a row of host_scope of the kind container " +
 		"names. " +
 		"The memory, the CPUs, the restart policy, the networks and the state change in place; any other change " +
 		"replaces the container: the old one is stopped and removed first. NULL leaves to the image what that says.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name ~ '` + objectName + `'`, Doc: "Its name, such as web."},
 		{Name: columnImage, Type: modules.TypeText, Required: true, CreateOnly: true,
@@ -148,7 +142,7 @@ var containerTable = &modules.Table{
 		{Name: columnRestarts, Type: modules.TypeInteger, Computed: true,
 			Doc: "How often its restart policy has started it again."},
 	},
-}
+})
 
 // stopWithin bounds how long a container takes to end.
 const stopWithin = 5 * time.Minute

@@ -21,18 +21,12 @@ const (
 	imageName = `^[a-z0-9][a-zA-Z0-9_.:/-]{0,200}(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})$`
 )
 
-var imageTable = &modules.Table{
+var imageTable = hosts.NamedTable(modules.Table{
 	Name: "host_image",
 	Doc: "The images that Docker or Podman has on a host, and that a row of host_scope of the kind image names. An " +
 		"INSERT pulls one; a DELETE removes its name, and the image once it has no other name. An image that a " +
 		"container uses is not removed.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name ~ '` + imageName + `' AND name !~ '^((index[.])?docker[.]io/|library/)'`,
 			Doc: "Its name with a tag or a digest, as docker images shows it: nginx:1.27, ghcr.io/me/app:2, " +
@@ -42,7 +36,7 @@ var imageTable = &modules.Table{
 			Doc: "The digest by which its registry knows it; NULL of one that has never been in any."},
 		{Name: columnSize, Type: modules.TypeBigint, Computed: true, Doc: "How many bytes it has."},
 	},
-}
+})
 
 // Bounds of a pull.
 const (

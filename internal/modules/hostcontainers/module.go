@@ -9,7 +9,7 @@ package hostcontainers
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,26 +24,17 @@ import (
 
 // Module returns the module host_containers, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_containers",
-		Version:      2,
-		Doc:          "Containers of hosts by Docker or Podman, and their images, volumes and networks.",
-		Dependencies: []string{"host"},
-		Settings:     []*modules.Table{recoveryTable},
-		Resources:    []modules.Resource{images(h), networks(h), volumes(h), containers(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_containers",
+		Version:   2,
+		Doc:       "Containers of hosts by Docker or Podman, and their images, volumes and networks.",
+		Settings:  []*modules.Table{recoveryTable},
+		Resources: []modules.Resource{images(h), networks(h), volumes(h), containers(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns that several tables have.
 const (

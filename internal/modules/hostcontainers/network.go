@@ -18,18 +18,12 @@ const (
 	columnSubnet, columnGateway, columnInternal, columnNetworkID = "subnet", "gateway", "internal", "network_id"
 )
 
-var networkTable = &modules.Table{
+var networkTable = hosts.NamedTable(modules.Table{ // two that are called the same would be confused
 	Name: "host_container_network",
 	Doc: "The networks of containers that Docker or Podman has on a host, and that a row of host_scope of the kind " +
 		"container_network names. Those that are always there (bridge, host, none, podman) are left out. A network " +
 		"that a container uses is not deleted.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two that are called the same would be confused.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name ~ '` + objectName + `' AND name NOT IN ('bridge', 'host', 'none', 'default', 'podman', 'container')`,
 			Doc:   "Its name, such as backend."},
@@ -48,7 +42,7 @@ var networkTable = &modules.Table{
 			Check: "jsonb_typeof(labels) = 'object'", Doc: "Its labels, as texts."},
 		{Name: columnNetworkID, Type: modules.TypeText, Computed: true, Incarnation: true, Doc: "Its id."},
 	},
-}
+})
 
 // always are the networks that are always there.
 var always = []string{"bridge", "host", "none", "podman"}

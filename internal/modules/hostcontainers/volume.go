@@ -13,18 +13,12 @@ import (
 
 const columnMountpoint, columnCreatedAt = "mountpoint", "created_at"
 
-var volumeTable = &modules.Table{
+var volumeTable = hosts.NamedTable(modules.Table{
 	Name: "host_volume",
 	Doc: "The volumes that Docker or Podman has on a host, and that a row of host_scope of the kind volume names. A " +
 		"DELETE destroys what is in one. A volume that a container uses is not deleted.",
-	Provider:  hosts.Provider,
-	Reach:     modules.PerAccount,
-	Creation:  modules.ByName,
 	HoldsData: true,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name ~ '` + objectName + `'`, Doc: "Its name, such as pgdata."},
 		{Name: columnDriver, Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'local'",
@@ -37,7 +31,7 @@ var volumeTable = &modules.Table{
 		{Name: columnMountpoint, Type: modules.TypeText, Computed: true, Doc: "Where its files are on the host."},
 		{Name: columnCreatedAt, Type: modules.TypeTime, Computed: true, Incarnation: true, Doc: "When it was made."},
 	},
-}
+})
 
 // anonymous are the names of volumes that nobody has named.
 var anonymous = regexp.MustCompile(`^[0-9a-f]{64}$`)

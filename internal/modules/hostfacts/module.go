@@ -5,7 +5,7 @@
 package hostfacts
 
 import (
-	_ "embed"
+	"embed"
 	"time"
 
 	"iasql/internal/hosts"
@@ -15,25 +15,16 @@ import (
 
 // Module returns the module host_facts, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_facts",
-		Version:      2,
-		Doc:          "What is read of hosts: operating systems, processes, ports, disks, addresses.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{addresses(h), disks(h), ports(h), processes(h), systems(h)},
-		Migrations:   map[int]string{1: functions, 2: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 2, modules.Module{
+		Name:      "host_facts",
+		Version:   2,
+		Doc:       "What is read of hosts: operating systems, processes, ports, disks, addresses.",
+		Resources: []modules.Resource{addresses(h), disks(h), ports(h), processes(h), systems(h)},
+	})
 }
 
-var (
-	// functions says what scopes name.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns.
 const (

@@ -14,18 +14,13 @@ import (
 const columnName, columnComment = "name", "comment"
 
 // blockTable comes apart from host_file: whoever owns a part of a file may neither read nor write the rest of it.
-var blockTable = &modules.Table{
+var blockTable = hosts.NamedTable(modules.Table{
 	Name: "host_file_block",
 	Doc: "Marked parts of files, in files that a row of host_scope of the kind block names. A block is what is " +
 		"between two lines of comment, BEGIN and END IASQL MANAGED BLOCK and its name. What is outside of them is " +
 		"anybody's: it is neither read into a table nor changed. A new block is the last of its file; one that is " +
 		"moved to another place of it stays there.",
-	Provider:            hosts.Provider,
-	Reach:               modules.PerAccount,
-	Creation:            modules.ByName,
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.BlockName + "'",
 			Doc:   "Its name in the lines that mark it. A file may have several blocks."},
@@ -41,7 +36,7 @@ var blockTable = &modules.Table{
 			Enum: slices.Sorted(maps.Keys(runner.Comments)),
 			Doc:  "What begins a comment in the file."},
 	},
-}
+})
 
 func blocks(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.Block]{Reader: hosts.Reader[runner.Block]{Hosts: h, Of: blockTable,

@@ -4,7 +4,7 @@ package hostfiles
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"slices"
 	"strconv"
 
@@ -15,26 +15,16 @@ import (
 
 // Module returns the module host_files, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_files",
-		Version:      5,
-		Doc:          "Files, directories and symbolic links of hosts, and marked parts of files.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{&files{h}, blocks(h)},
-		Migrations: map[int]string{1: functions, 2: functions, 3: functions, 4: functions,
-			5: functions},
-		Drop: drop,
-	}
+	return hosts.Module(sql, 5, modules.Module{
+		Name:      "host_files",
+		Version:   5,
+		Doc:       "Files, directories and symbolic links of hosts, and marked parts of files.",
+		Resources: []modules.Resource{&files{h}, blocks(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the trigger.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns of host_file.
 const (
@@ -46,17 +36,11 @@ const (
 	columnSecret, columnVersion            = "secret_content", "content_version"
 )
 
-var table = &modules.Table{
+var table = hosts.NamedTable(modules.Table{ // two cannot have one path
 	Name: "host_file",
 	Doc: "The files, directories and symbolic links that a row of host_scope names. Devices, pipes and sockets are " +
 		"left out.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one path.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnPath, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,
 			Doc:   "Its absolute path. No directory on the way may be a symbolic link."},
@@ -114,7 +98,7 @@ var table = &modules.Table{
 		"kind <> 'link' OR mode IS NULL",
 		"num_nonnulls(content, bytes) <= 1",
 	},
-}
+})
 
 func sameMode(a, b string) bool {
 	x, err := strconv.ParseUint(a, 8, 32)

@@ -5,7 +5,7 @@
 package hostnetwork
 
 import (
-	_ "embed"
+	"embed"
 	"slices"
 
 	"iasql/internal/hosts"
@@ -15,25 +15,16 @@ import (
 
 // Module returns the module host_network, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_network",
-		Version:      1,
-		Doc:          "Interfaces, bridges, routes and firewall rules of hosts.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{interfaces(h), routes(h), rules(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_network",
+		Version:   1,
+		Doc:       "Interfaces, bridges, routes and firewall rules of hosts.",
+		Resources: []modules.Resource{interfaces(h), routes(h), rules(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // wayIn arms a change.
 func wayIn(what, name string) *hosts.WayIn {
@@ -87,18 +78,12 @@ const (
 	columnSource, columnProtocol, columnPort, columnDoes = "source", "protocol", "port", "action"
 )
 
-var interfaceTable = &modules.Table{
+var interfaceTable = hosts.NamedTable(modules.Table{
 	Name: "host_interface",
 	Doc: "The network interfaces that a row of host_scope of the kind interface names. A bridge and its members can " +
 		"be " +
 		"made in one transaction: a member waits for its bridge.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name ~ '^[^[:space:]/:]+$' AND octet_length(name) <= 15 AND name NOT IN ('.', '..')`,
 			Doc:   "Its name, such as br0."},
@@ -121,7 +106,7 @@ var interfaceTable = &modules.Table{
 				"assigned for a time, and those of IPv6 that the kernel makes by itself, are left out."},
 		{Name: columnMAC, Type: modules.TypeText, Computed: true, Doc: "Its hardware address."},
 	},
-}
+})
 
 // sameAddresses compares lists of addresses as JSON has them.
 func sameAddresses(a, b string) bool {
@@ -159,17 +144,11 @@ func interfaces(h *hosts.Hosts) modules.Resource {
 		}}}
 }
 
-var routeTable = &modules.Table{
+var routeTable = hosts.NamedTable(modules.Table{ // two cannot have one destination and metric
 	Name: "host_route",
 	Doc: "The routes of the main table that a row of host_scope of the kind route names by their destination. Those " +
 		"that the kernel makes of addresses, or a router has announced, are left out.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one destination and metric.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnMetric, Type: modules.TypeBigint, Required: true, Identity: true, CreateOnly: true, Default: "0",
 			Check: "metric BETWEEN 0 AND 4294967295",
 			Doc: "Of several routes to one destination the one with the lowest is taken. Of IPv6 it is at least 1, " +
@@ -182,7 +161,7 @@ var routeTable = &modules.Table{
 			Doc: "The interface by which it leads there. NULL: the one that leads to the gateway."},
 	},
 	Checks: []string{"family(destination) = 4 OR metric > 0"},
-}
+})
 
 func routes(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.Route]{Reader: hosts.Reader[runner.Route]{Hosts: h, Of: routeTable,
@@ -206,18 +185,12 @@ func routes(h *hosts.Hosts) modules.Resource {
 		}}}
 }
 
-var ruleTable = &modules.Table{
+var ruleTable = hosts.NamedTable(modules.Table{
 	Name: "host_firewall_rule",
 	Doc: "Rules of the firewall: those of the table inet iasql of nftables that a row of host_scope of the kind " +
 		"firewall " +
 		"names. No other table is looked at. What a rule says of a packet has to be true all together.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `name <> '' AND name !~ '[[:cntrl:]]' AND octet_length(name) <= 100`,
 			Doc:   "Its name, which nft shows in the rule's comment, behind the position."},
@@ -244,7 +217,7 @@ var ruleTable = &modules.Table{
 	},
 	Checks: []string{"port IS NULL OR protocol IS NOT NULL AND protocol IN ('tcp', 'udp')",
 		"source IS NULL OR destination IS NULL OR family(source) = family(destination)"},
-}
+})
 
 func rules(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.Rule]{Reader: hosts.Reader[runner.Rule]{Hosts: h, Of: ruleTable,

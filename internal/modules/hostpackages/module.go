@@ -3,7 +3,7 @@
 package hostpackages
 
 import (
-	_ "embed"
+	"embed"
 
 	"iasql/internal/hosts"
 	"iasql/internal/hosts/runner"
@@ -12,25 +12,16 @@ import (
 
 // Module returns the module host_packages, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_packages",
-		Version:      1,
-		Doc:          "Packages of hosts, by apt or dnf.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{packages(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_packages",
+		Version:   1,
+		Doc:       "Packages of hosts, by apt or dnf.",
+		Resources: []modules.Resource{packages(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the trigger.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns of host_package.
 const (
@@ -39,18 +30,12 @@ const (
 	columnEssential, columnPurge, columnMayRemove               = "essential", "purge", "may_remove"
 )
 
-var table = &modules.Table{
+var table = hosts.NamedTable(modules.Table{
 	Name: "host_package",
 	Doc: "The packages that are installed on a host and that a row of host_scope names. An INSERT installs one, and " +
 		"what it depends on; a DELETE removes it. What apt or dnf would remove besides is found out before: nothing " +
 		"is done then, unless may_remove names that.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.PackageName + "'",
 			Doc: "Its name, such as nginx. One of another architecture than the host's has that behind a colon: " +
@@ -85,7 +70,7 @@ var table = &modules.Table{
 			Doc: "The names of packages that may be removed besides when this one is installed, changed or removed. " +
 				"The host does not know of it."},
 	},
-}
+})
 
 func packages(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.Package]{Reader: hosts.Reader[runner.Package]{Hosts: h, Of: table, Row: row,

@@ -3,7 +3,7 @@
 package hostsystem
 
 import (
-	_ "embed"
+	"embed"
 
 	"iasql/internal/hosts"
 	"iasql/internal/modules"
@@ -11,35 +11,24 @@ import (
 
 // Module returns the module host_system, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
+	return hosts.Module(sql, 1, modules.Module{
 		Name:    "host_system",
 		Version: 1,
 		Doc: "How the system of a host is set up: settings of the kernel, who may become root, what cron " +
 			"runs, what is mounted, and where apt gets packages from.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{sysctls(h), sudoers(h), cron(h), mounts(h), repositories(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+		Resources: []modules.Resource{sysctls(h), sudoers(h), cron(h), mounts(h), repositories(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // columnName is the column that names a thing.
 const columnName = "name"
 
 // table describes a table whose rows are named by a column, and of which no two have one name.
 func table(name, doc string, columns ...modules.Column) *modules.Table {
-	return &modules.Table{Name: name, Doc: doc, Provider: hosts.Provider, Reach: modules.PerAccount,
-		Creation: modules.ByName, DestroyBeforeCreate: true,
-		Columns: append([]modules.Column{hosts.AccountColumn()}, columns...)}
+	return hosts.NamedTable(modules.Table{Name: name, Doc: doc, Columns: columns})
 }
 
 // set puts a value into a row, unless nothing is known of it.

@@ -4,7 +4,7 @@ package hostunits
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -16,25 +16,16 @@ import (
 
 // Module returns the module host_units, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_units",
-		Version:      1,
-		Doc:          "Services, timers and other units of hosts, by systemd.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{newUnits(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_units",
+		Version:   1,
+		Doc:       "Services, timers and other units of hosts, by systemd.",
+		Resources: []modules.Resource{newUnits(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns of host_unit.
 const (
@@ -51,20 +42,14 @@ const (
 const triggerDoc = "absolute paths, as patterns of host_scope (/etc/myapp/**), and package:NAME, in which * stands " +
 	"for any characters. "
 
-var table = &modules.Table{
+var table = hosts.NamedTable(modules.Table{
 	Name: "host_unit",
 	Doc: "The units of systemd that a row of host_scope of kind unit names: services, sockets, timers, paths, " +
 		"mounts, targets and slices, templates among them. Those that a host cannot be without while it runs " +
 		"(systemd-*, dbus, -.mount) are shown and not changed; a change of one by which one gets in, such as " +
 		"ssh.service, is undone by the host unless the engine comes in anew.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
-	After:               after,
+	After: after,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.UnitName + "'",
 			Doc: "Its name with its kind, such as myapp.service. An instance of a template has what is behind the @: " +
@@ -110,7 +95,7 @@ var table = &modules.Table{
 				"after its own changes only."},
 	},
 	Checks: []string{"enabled <> 'masked' OR unit_file IS NULL"},
-}
+})
 
 // triggerCheck is what restart_on and reload_on have to meet, without a subquery: each element ends in a line break
 // then, which none of them has.

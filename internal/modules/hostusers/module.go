@@ -3,7 +3,7 @@
 package hostusers
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"slices"
 
@@ -14,25 +14,16 @@ import (
 
 // Module returns the module host_users, which asks h.
 func Module(h *hosts.Hosts) *modules.Module {
-	return &modules.Module{
-		Name:         "host_users",
-		Version:      1,
-		Doc:          "Users and groups of hosts, and the keys that let users in by SSH.",
-		Dependencies: []string{"host"},
-		Resources:    []modules.Resource{groups(h), users(h), keys(h)},
-		Migrations:   map[int]string{1: functions},
-		Drop:         drop,
-	}
+	return hosts.Module(sql, 1, modules.Module{
+		Name:      "host_users",
+		Version:   1,
+		Doc:       "Users and groups of hosts, and the keys that let users in by SSH.",
+		Resources: []modules.Resource{groups(h), users(h), keys(h)},
+	})
 }
 
-var (
-	// functions says what scopes name, and makes the triggers.
-	//
-	//go:embed sql/functions.sql
-	functions string
-	//go:embed sql/drop.sql
-	drop string
-)
+//go:embed sql
+var sql embed.FS
 
 // The columns.
 const (
@@ -43,17 +34,11 @@ const (
 	columnUser, columnKey, columnComment, columnOption = "user_name", "key", "comment", "options"
 )
 
-var userTable = &modules.Table{
+var userTable = hosts.NamedTable(modules.Table{
 	Name: "host_user",
 	Doc: "The users that a row of host_scope names. Passwords are neither read nor set: users get in by keys, in " +
 		"host_authorized_key. root, and the user by which the engine gets in, are shown and not changed.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.AccountName + "'", Doc: "What the user logs in as."},
 		{Name: columnUID, Type: modules.TypeBigint, OptionalComputed: true, Check: "uid BETWEEN 0 AND 4294967294",
@@ -75,18 +60,12 @@ var userTable = &modules.Table{
 			Doc: "Whether the number is one of the system's, below UID_MIN of /etc/login.defs. Such a user gets no " +
 				"home. NULL: as the number is, else false."},
 	},
-}
+})
 
-var groupTable = &modules.Table{
-	Name:     "host_group",
-	Doc:      "The groups of users that a row of host_scope names.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two cannot have one name.
-	DestroyBeforeCreate: true,
+var groupTable = hosts.NamedTable(modules.Table{
+	Name: "host_group",
+	Doc:  "The groups of users that a row of host_scope names.",
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnName, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "name ~ '" + runner.AccountName + "'", Doc: "Its name."},
 		{Name: columnGID, Type: modules.TypeBigint, OptionalComputed: true, Check: "gid BETWEEN 0 AND 4294967294",
@@ -97,19 +76,13 @@ var groupTable = &modules.Table{
 			Doc: "Whether the number is one of the system's, below GID_MIN of /etc/login.defs. NULL: as the number " +
 				"is, else false."},
 	},
-}
+})
 
-var keyTable = &modules.Table{
+var keyTable = hosts.NamedTable(modules.Table{ // two lines with one key are one to sshd
 	Name: "host_authorized_key",
 	Doc: "The keys in .ssh/authorized_keys of the users that a row of host_scope of kind user names. The lines of " +
 		"the file that are no keys stay as they are. The key by which the engine gets in is shown and not changed.",
-	Provider: hosts.Provider,
-	Reach:    modules.PerAccount,
-	Creation: modules.ByName,
-	// Two lines with one key are one to sshd.
-	DestroyBeforeCreate: true,
 	Columns: []modules.Column{
-		hosts.AccountColumn(),
 		{Name: columnUser, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: "user_name ~ '" + runner.AccountName + "'", Doc: "The user that it lets in."},
 		{Name: columnKey, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
@@ -120,7 +93,7 @@ var keyTable = &modules.Table{
 		{Name: columnOption, Type: modules.TypeText, Check: `options ~ '^[^[:cntrl:]]+$'`,
 			Doc: "What the key may do, as sshd(8) has it: restrict,command=\"/usr/bin/backup\"."},
 	},
-}
+})
 
 func users(h *hosts.Hosts) modules.Resource {
 	return &hosts.Writer[runner.User]{Reader: hosts.Reader[runner.User]{Hosts: h, Of: userTable, Row: userRow,
