@@ -41,6 +41,9 @@ func (t *tree) place(r *Request, accept func(file string) error) error {
 	defer unix.Close(dir)
 	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate, secret: r.Secret,
 		accept: accept}
+	if a.nameless != nil {
+		return a.nameless
+	}
 	if r.Upload != "" && r.Want != nil && r.Want.Kind == File && validID(r.Upload) {
 		a.upload = r.Upload
 		defer func() { _ = a.unlink(a.temporary()) }()

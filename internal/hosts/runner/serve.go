@@ -202,6 +202,9 @@ func (t *tree) check(r *Request, tell func(Entry) error) error {
 }
 
 func (r *reader) at(path string) (*Entry, error) {
+	if r.nameless != nil {
+		return nil, r.nameless
+	}
 	dir, last, err := r.parent(path)
 	if err != nil {
 		return nil, err
