@@ -124,6 +124,9 @@ func (a *applier) change(want, have *Entry) error {
 		}
 		return again(func() error { return unix.Renameat(a.dir, temporary, a.dir, a.last) })
 	}
+	if _, given := want.contents(); given && want.Kind != File {
+		return &Failure{Refused, fmt.Sprintf("%q is a %s, and has no content", a.path, want.Kind)}
+	}
 	switch {
 	case want.Kind == Link && (want.Target != now.Target && want.Target != ""):
 		if want.Owner == "" {

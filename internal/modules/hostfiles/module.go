@@ -60,7 +60,7 @@ var table = &modules.Table{
 		{Name: columnPath, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,
 			Doc:   "Its absolute path. No directory on the way may be a symbolic link."},
-		{Name: columnKind, Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'file'",
+		{Name: columnKind, Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'file'", Incarnation: true,
 			Enum: []string{runner.File, runner.Directory, runner.Link},
 			Doc:  "What it is: file, directory or link, which is symbolic."},
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
