@@ -188,6 +188,7 @@ var advices = []struct {
 		"= false"},
 	{[]string{".iasql-runner/", "ermission denied"}, "the home of %s lets nobody run programs: mount it without noexec"},
 	{[]string{".iasql-runner", "No space left"}, "make room in the home of %s: 64 MiB are enough"},
+	{[]string{"Unmatched '"}, "%s needs a shell that reads quotes as POSIX has it, such as /bin/sh"},
 	{[]string{"mkdir: "}, "%s needs a home that it may write to: the runner lies there"},
 }
 
