@@ -174,19 +174,20 @@ func notStarted(err error, settings *Settings) error {
 	return err
 }
 
-// advices are what to do about what a host says, or a shell on it, when the runner does not start, by all parts of that.
-// %s is the login.
+// advices are what to do about what a host says, or a shell on it, when the runner does not start, by all parts of
+// that. %s is the login.
 var advices = []struct {
 	says   []string
 	advice string
 }{
-	{[]string{"sudo", "must have a tty"}, "let it use sudo without one: visudo -f /etc/sudoers.d/iasql, with the line " +
-		"Defaults:%s !requiretty"},
-	{[]string{"sudo: a password is required"}, "let it use sudo without one: visudo -f /etc/sudoers.d/iasql, with the " +
-		"line %s ALL=(root) NOPASSWD: ALL. Or have the engine do without: UPDATE host SET become = false"},
-	{[]string{"exec: sudo:"}, "install sudo, and let %s run it. Or have the engine do without: UPDATE host SET become " +
-		"= false"},
-	{[]string{".iasql-runner/", "ermission denied"}, "the home of %s lets nobody run programs: mount it without noexec"},
+	{[]string{"sudo", "must have a tty"}, "let it use sudo without one: visudo -f /etc/sudoers.d/iasql, with the " +
+		"line Defaults:%s !requiretty"},
+	{[]string{"sudo: a password is required"}, "let it use sudo without one: visudo -f /etc/sudoers.d/iasql, with " +
+		"the line %s ALL=(root) NOPASSWD: ALL. Or have the engine do without: UPDATE host SET become = false"},
+	{[]string{"exec: sudo:"}, "install sudo, and let %s run it. Or have the engine do without: UPDATE host SET " +
+		"become = false"},
+	{[]string{".iasql-runner/", "ermission denied"}, "the home of %s lets nobody run programs: mount it " +
+		"without noexec"},
 	{[]string{".iasql-runner", "No space left"}, "make room in the home of %s: 64 MiB are enough"},
 	{[]string{"Unmatched '"}, "%s needs a shell that reads quotes as POSIX has it, such as /bin/sh"},
 	{[]string{"mkdir: "}, "%s needs a home that it may write to: the runner lies there"},
@@ -313,8 +314,8 @@ func (r *remote) session() (*ssh.Session, error) {
 	s, err := r.client.NewSession()
 	var refused *ssh.OpenChannelError
 	if errors.As(err, &refused) {
-		err = fmt.Errorf("its SSH server opens no more sessions (%s): MaxSessions of its sshd_config has to be larger, "+
-			"as its default of 10 is", refused.Message)
+		err = fmt.Errorf("its SSH server opens no more sessions (%s): MaxSessions of its sshd_config has to be "+
+			"larger, as its default of 10 is", refused.Message)
 	}
 	return s, err
 }
@@ -354,8 +355,8 @@ func (r *remote) run(script string) (line string, in *input, lines *bufio.Reader
 			if lost := new(ssh.ExitMissingError); errors.As(ended, &lost) {
 				return "", nil, nil, err
 			}
-			return "", nil, nil, fmt.Errorf("its shell has ended and run nothing, and said %q: the login needs a shell "+
-				"such as /bin/sh, and no command that is run instead (ForceCommand, command= in authorized_keys)",
+			return "", nil, nil, fmt.Errorf("its shell has ended and run nothing, and said %q: the login needs a "+
+				"shell such as /bin/sh, and no command that is run instead (ForceCommand, command= in authorized_keys)",
 				strings.TrimSpace(last+line))
 		}
 		if strings.HasPrefix(line, `{"id":0,"host":`) || strings.HasPrefix(line, "iasql-runner ") {

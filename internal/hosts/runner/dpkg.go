@@ -117,8 +117,8 @@ func (t *apt) packages() (installed, error) {
 	return all, nil
 }
 
-// lost adds the packages that have a list of files and are not known: dpkg's file of packages has been cut off, or comes
-// from a backup.
+// lost adds the packages that have a list of files and are not known: dpkg's file of packages has been cut off, or
+// comes from a backup.
 func (t *apt) lost(all installed, known map[string]bool) error {
 	lists, err := t.namesIn("/var/lib/dpkg/info")
 	if err != nil {
@@ -136,8 +136,8 @@ func (t *apt) lost(all installed, known map[string]bool) error {
 
 // isLost says of a package that it is lost.
 func isLost(name string) error {
-	return &Failure{Unspecified, fmt.Sprintf("package %s has a list of files, and /var/lib/dpkg/status does not have it: "+
-		"whether it is installed is unknown. Look whether that file is whole: earlier ones are in /var/backups", name)}
+	return &Failure{Unspecified, fmt.Sprintf("package %s has a list of files, and /var/lib/dpkg/status does not have "+
+		"it: whether it is installed is unknown. Look whether that file is whole: earlier ones are in /var/backups", name)}
 }
 
 // stateConfigFiles is the state of a package that has left nothing but its configuration.

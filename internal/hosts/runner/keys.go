@@ -149,8 +149,8 @@ func readKeys(t *tree, of *selection, tell func(AuthorizedKey), unread func(stri
 	return nil
 }
 
-// atHome fails if the home of a user is not there: whether there are keys in it is unknown then. (Many users of the system
-// never have one. So this is asked of those alone of whom a key is asked for.)
+// atHome fails if the home of a user is not there: whether there are keys in it is unknown then. (Many users of the
+// system never have one. So this is asked of those alone of whom a key is asked for.)
 func (t *tree) atHome(user, home string) error {
 	if _, err := t.stat(home); codeOf(err) == NoParent || errors.Is(err, unix.ENOENT) {
 		return &Failure{Unmounted, fmt.Sprintf("user %s has no home %s: which keys it has is unknown, and nothing is "+

@@ -126,8 +126,8 @@ func (t *tree) accounts(file string) ([][]string, error) {
 	least := map[string]int{passwdFile: 7, groupFile: 4}[file]
 	all, err := t.entries(file, least)
 	if err == nil && len(all) == 0 {
-		err = &Failure{Unspecified, fmt.Sprintf("%s has no line, and no host is without: it is missing or was emptied. "+
-			"What it had last is in %s-", file, file)}
+		err = &Failure{Unspecified, fmt.Sprintf("%s has no line, and no host is without: it is missing or was "+
+			"emptied. What it had last is in %s-", file, file)}
 	}
 	return all, err
 }
