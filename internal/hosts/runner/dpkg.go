@@ -137,7 +137,8 @@ func (t *apt) lost(all installed, known map[string]bool) error {
 // isLost says of a package that it is lost.
 func isLost(name string) error {
 	return &Failure{Unspecified, fmt.Sprintf("package %s has a list of files, and /var/lib/dpkg/status does not have "+
-		"it: whether it is installed is unknown. Look whether that file is whole: earlier ones are in /var/backups", name)}
+		"it: whether it is installed is unknown. Look whether that file is whole: earlier ones are in /var/backups",
+		name)}
 }
 
 // stateConfigFiles is the state of a package that has left nothing but its configuration.
