@@ -62,6 +62,9 @@ func (s *Subject) otherwise() string {
 	for i := range s.Table.Columns {
 		c := &s.Table.Columns[i]
 		have, cloud := row[c.Name], s.Object[c.Name]
+		if base, changed := s.Change.Base[c.Name]; changed && !c.Same(have, cloud) {
+			have = base // what the change was about
+		}
 		if c.Incarnation && !have.IsNull() && !cloud.IsNull() && !c.Same(have, cloud) {
 			return fmt.Sprintf("the object was made anew in the cloud since (%s was %s, and is %s), and the change "+
 				"is about the one before", c.Name, have, cloud)

@@ -202,6 +202,21 @@ func TestDecideIncarnation(t *testing.T) {
 	}
 }
 
+// TestDecideIncarnationWritten: a user who writes such a column, as the kind of a file, means the object that had the old
+// value, also once it has the new one.
+func TestDecideIncarnationWritten(t *testing.T) {
+	file := *widget
+	file.Columns = append(slices.Clone(widget.Columns),
+		modules.Column{Name: "kind", Type: modules.TypeText, CreateOnly: true, Incarnation: true})
+	for found, conflict := range map[string]bool{"file": false, "link": false, "directory": true} {
+		s := subject(row("kind", "link"), row("kind", found), modules.Row{"kind": modules.Text("file")})
+		s.Table = &file
+		if d := Decide(s, mode(modes.Normal)); (d.State == StateConflict) != conflict {
+			t.Errorf("where it is a %s: %+v", found, d)
+		}
+	}
+}
+
 // TestDecideWithdrawn: a change that is taken back by the old value after the database has gone back is not pushed over
 // what the cloud has by then (R30).
 func TestDecideWithdrawn(t *testing.T) {

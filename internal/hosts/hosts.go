@@ -492,7 +492,7 @@ var classes = map[runner.Code]modules.Class{runner.Exists: modules.Exists, runne
 	runner.Conflict: modules.Transient, runner.NoParent: modules.Dependency, runner.NotEmpty: modules.Dependency,
 	runner.Denied: modules.Denied, runner.Refused: modules.Invalid, runner.Invalid: modules.Invalid,
 	runner.TooLarge: modules.Invalid, runner.Changing: modules.Transient, runner.Full: modules.Transient,
-	runner.Busy: modules.Transient, runner.InUse: modules.Dependency}
+	runner.Busy: modules.Transient, runner.InUse: modules.Dependency, runner.Unmounted: modules.Dependency}
 
 // Failed returns what a failure on a host means for the record that it happened to.
 func Failed(name string, f *runner.Failure) error {

@@ -150,7 +150,9 @@ func (s *signIn) letIn(user string) string {
 			"A server looks at the first six alone, unless its MaxAuthTries says another number",
 			s.fingerprints(), user)
 	}
-	return fmt.Sprintf("it does not let the key in: put %s into the authorized_keys of %s",
+	return fmt.Sprintf("it does not let the key in: put %s into the authorized_keys of %s. If it is there, the log "+
+		"of its SSH server says why: others may write to the home or to .ssh, or the account has expired or has no "+
+		"shell",
 		authorized(s.signers[0].PublicKey()), user)
 }
 

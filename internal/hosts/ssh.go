@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,7 +147,7 @@ func openSSH(ctx context.Context, settings *Settings, dial dialer, options *Opti
 		if ctx.Err() != nil || errors.Is(err, io.EOF) || patience.over.Load() {
 			return nil, unreachable(patience.why(err))
 		}
-		return nil, notStarted(denied("%v", err), settings)
+		return nil, notStarted(denied("%v%s", err, advice(err.Error(), settings.User)), settings)
 	}
 	if !patience.end() {
 		return nil, unreachable(patience.why(net.ErrClosed))
@@ -167,10 +168,39 @@ const CodeBecome, CodeHostKey = "Become", "HostKey"
 // notStarted says of the error of a runner that did not start whether that was sudo.
 func notStarted(err error, settings *Settings) error {
 	if known := new(modules.Error); settings.Become && errors.As(err, &known) &&
-		strings.Contains(known.Message, "sudo") {
+		strings.Contains(known.Message, "sudo") && !strings.Contains(known.Message, "unable to execute") {
 		known.Code = CodeBecome
 	}
 	return err
+}
+
+// advices are what to do about what a host says, or a shell on it, when the runner does not start, by all parts of
+// that. %s is the login.
+var advices = []struct {
+	says   []string
+	advice string
+}{
+	{[]string{"sudo", "must have a tty"}, "let it use sudo without one: visudo -f /etc/sudoers.d/iasql, with the " +
+		"line Defaults:%s !requiretty"},
+	{[]string{"sudo: a password is required"}, "let it use sudo without one: visudo -f /etc/sudoers.d/iasql, with " +
+		"the line %s ALL=(root) NOPASSWD: ALL. Or have the engine do without: UPDATE host SET become = false"},
+	{[]string{"exec: sudo:"}, "install sudo, and let %s run it. Or have the engine do without: UPDATE host SET " +
+		"become = false"},
+	{[]string{".iasql-runner/", "ermission denied"}, "the home of %s lets nobody run programs: mount it " +
+		"without noexec"},
+	{[]string{".iasql-runner", "No space left"}, "make room in the home of %s: 64 MiB are enough"},
+	{[]string{"Unmatched '"}, "%s needs a shell that reads quotes as POSIX has it, such as /bin/sh"},
+	{[]string{"mkdir: "}, "%s needs a home that it may write to: the runner lies there"},
+}
+
+// advice returns what to do about what was said when the runner did not start, "" if that is not known.
+func advice(said, login string) string {
+	for _, a := range advices {
+		if !slices.ContainsFunc(a.says, func(part string) bool { return !strings.Contains(said, part) }) {
+			return "; " + strings.ReplaceAll(a.advice, "%s", login)
+		}
+	}
+	return ""
 }
 
 // patience closes a connection when its time is over: one by way of a jump host takes no deadline.
@@ -248,9 +278,11 @@ exec ` + sudo + `"$file"` + arguments + "\n"
 	}
 	for again := false; ; again = true {
 		line, in, rest, err := r.run(r.launch(""))
-		r.in = in
 		if err != nil {
 			return nil, nil, err
+		}
+		if r.in = in; !strings.HasPrefix(line, "{") {
+			in.end()
 		}
 		fields := strings.Fields(line)
 		switch {
@@ -277,10 +309,21 @@ exec ` + sudo + `"$file"` + arguments + "\n"
 	}
 }
 
+// session opens a session.
+func (r *remote) session() (*ssh.Session, error) {
+	s, err := r.client.NewSession()
+	var refused *ssh.OpenChannelError
+	if errors.As(err, &refused) {
+		err = fmt.Errorf("its SSH server opens no more sessions (%s): MaxSessions of its sshd_config has to be "+
+			"larger, as its default of 10 is", refused.Message)
+	}
+	return s, err
+}
+
 // run starts a script of the shell, whose input stays open, and returns the line with which the runner, or its absence,
 // begins.
-func (r *remote) run(script string) (line string, in io.WriteCloser, lines *bufio.Reader, err error) {
-	s, err := r.client.NewSession()
+func (r *remote) run(script string) (line string, in *input, lines *bufio.Reader, err error) {
+	s, err := r.session()
 	if err != nil {
 		return "", nil, nil, err
 	}
@@ -298,21 +341,28 @@ func (r *remote) run(script string) (line string, in io.WriteCloser, lines *bufi
 		return "", nil, nil, err
 	}
 	lines = bufio.NewReaderSize(out, 64<<10)
+	last := "" // what was no line of the runner's
 	for noise := 0; noise < maxNoise; noise += len(line) {
 		text, err := readLine(lines, maxNoise)
 		if line = string(text); err != nil {
 			if !errors.Is(err, io.EOF) {
 				return "", nil, nil, err
 			}
-			_ = s.Wait() // for the rest of what it says on the side
+			ended := s.Wait() // also for the rest of what it says on the side
 			if text := strings.TrimSpace(said.String()); text != "" {
 				return "", nil, nil, fmt.Errorf("the runner cannot be started: %s", text)
 			}
-			return "", nil, nil, err
+			if lost := new(ssh.ExitMissingError); errors.As(ended, &lost) {
+				return "", nil, nil, err
+			}
+			return "", nil, nil, fmt.Errorf("its shell has ended and run nothing, and said %q: the login needs a "+
+				"shell such as /bin/sh, and no command that is run instead (ForceCommand, command= in authorized_keys)",
+				strings.TrimSpace(last+line))
 		}
 		if strings.HasPrefix(line, `{"id":0,"host":`) || strings.HasPrefix(line, "iasql-runner ") {
 			return line, &input{to, s}, lines, nil
 		}
+		last = line
 	}
 	return "", nil, nil, errors.New(
 		"its shell says too much before it runs anything: look at what it reads at the beginning")
@@ -330,9 +380,17 @@ func (i *input) Close() error {
 	return i.session.Close()
 }
 
+// end waits until the program has ended by itself, so that its session is over before the next: a server may allow one
+// at a time.
+func (i *input) end() {
+	_ = i.WriteCloser.Close()
+	_ = i.session.Wait()
+	_ = i.session.Close()
+}
+
 // put puts the runner into its place. Those of other engines stay for a day: they may be putting theirs there just now.
 func (r *remote) put(program []byte, sum string) error {
-	s, err := r.client.NewSession()
+	s, err := r.session()
 	if err != nil {
 		return err
 	}

@@ -202,3 +202,23 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept", got)
 	}
 }
+
+// TestAdvice: what shells and sudo say about a runner that does not start has an answer, whichever shell says it.
+func TestAdvice(t *testing.T) {
+	for said, want := range map[string]string{
+		"bash: line 9: exec: sudo: not found":                                     "install sudo",
+		"sh: 10: exec: sudo: Permission denied":                                   "install sudo",
+		"sudo: sorry, you must have a tty to run sudo":                            "Defaults:ann !requiretty",
+		"bash: line 9: /home/ann/.iasql-runner/b145: Permission denied":           "noexec",
+		"sudo: unable to execute /home/ann/.iasql-runner/b145: Permission denied": "noexec",
+		"mkdir: cannot create directory '/home/ann/.iasql-runner': File exists":   "a home that it may write to",
+		"Unmatched '''.": "such as /bin/sh",
+	} {
+		if got := advice(said, "ann"); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", said, got)
+		}
+	}
+	if got := advice("Segmentation fault", "ann"); got != "" {
+		t.Errorf("it says %s", got)
+	}
+}

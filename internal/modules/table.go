@@ -135,8 +135,7 @@ type Column struct {
 
 	Identity bool // with account and region: tells which object a record is
 	Computed bool // the cloud decides it: always pulled, never written by users
-	// Incarnation: the cloud gives another object of the same identity another value, such as the time when it was
-	// created.
+	// Incarnation: another object of the same identity has another value, such as the time when it was created.
 	Incarnation bool
 	CreateOnly  bool // changing it replaces the object
 	WriteOnly   bool // a secret: kept in the vault until it is pushed; its row shows asterisks, then NULL

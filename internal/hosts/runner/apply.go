@@ -41,6 +41,9 @@ func (t *tree) place(r *Request, accept func(file string) error) error {
 	defer unix.Close(dir)
 	a := &applier{reader: t.reader(), dir: dir, last: last, path: of.Path, validate: r.Validate, secret: r.Secret,
 		accept: accept}
+	if a.nameless != nil {
+		return a.nameless
+	}
 	if r.Upload != "" && r.Want != nil && r.Want.Kind == File && validID(r.Upload) {
 		a.upload = r.Upload
 		defer func() { _ = a.unlink(a.temporary()) }()
@@ -120,6 +123,9 @@ func (a *applier) change(want, have *Entry) error {
 			return errors.Join(a.unlink(temporary), conflict(a.path), err)
 		}
 		return again(func() error { return unix.Renameat(a.dir, temporary, a.dir, a.last) })
+	}
+	if _, given := want.contents(); given && want.Kind != File {
+		return &Failure{Refused, fmt.Sprintf("%q is a %s, and has no content", a.path, want.Kind)}
 	}
 	switch {
 	case want.Kind == Link && (want.Target != now.Target && want.Target != ""):

@@ -207,6 +207,7 @@ const (
 	Full        Code = "Full"        // there is no space left
 	Busy        Code = "Busy"        // another program is at it
 	InUse       Code = "InUse"       // something else would have to go with it
+	Unmounted   Code = "Unmounted"   // what is to be mounted there is not
 	Unspecified Code = "Unspecified" // anything else
 )
 

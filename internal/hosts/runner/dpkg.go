@@ -57,9 +57,10 @@ func (t *apt) packages() (installed, error) {
 		return nil, err
 	}
 	native, _, _ := strings.Cut(strings.TrimSpace(archs), "\n")
-	all := installed{}
+	all, known := installed{}, map[string]bool{}
 	read := func(text string) {
 		stanzas(text, func(f map[string]string) {
+			known[f["Package"]] = true
 			if native == "" && f["Package"] == "dpkg" {
 				native = f["Architecture"]
 			}
@@ -97,6 +98,9 @@ func (t *apt) packages() (installed, error) {
 	for _, text := range updates {
 		read(text)
 	}
+	if err := t.lost(all, known); err != nil {
+		return nil, err
+	}
 	marks, err := t.text("/var/lib/apt/extended_states", maxStatus)
 	if err != nil {
 		return nil, err
@@ -111,6 +115,30 @@ func (t *apt) packages() (installed, error) {
 		}
 	}, "Package", "Architecture", "Auto-Installed")
 	return all, nil
+}
+
+// lost adds the packages that have a list of files and are not known: dpkg's file of packages has been cut off, or
+// comes from a backup.
+func (t *apt) lost(all installed, known map[string]bool) error {
+	lists, err := t.namesIn("/var/lib/dpkg/info")
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		name, is := strings.CutSuffix(list, ".list")
+		if name, _, _ = strings.Cut(name, ":"); is && !known[name] && all[name] == nil {
+			done := true
+			all[name] = &Package{Name: name, lost: true, Held: new(bool), Automatic: new(bool), Configured: &done}
+		}
+	}
+	return nil
+}
+
+// isLost says of a package that it is lost.
+func isLost(name string) error {
+	return &Failure{Unspecified, fmt.Sprintf("package %s has a list of files, and /var/lib/dpkg/status does not have "+
+		"it: whether it is installed is unknown. Look whether that file is whole: earlier ones are in /var/backups",
+		name)}
 }
 
 // stateConfigFiles is the state of a package that has left nothing but its configuration.

@@ -159,7 +159,11 @@ func readProcesses(t *tree, of *selection, tell func(Process), _ func(string, er
 	if err != nil {
 		return err
 	}
-	users, now := t.names("/etc/passwd"), time.Now()
+	users, err := t.names(passwdFile)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
 	for _, pid := range pids {
 		p, started := process(pid, users)
 		if p == nil {
@@ -239,7 +243,10 @@ func address(text string) (netip.AddrPort, bool) {
 }
 
 func readPorts(t *tree, of *selection, tell func(Port), _ func(string, error)) error {
-	users := t.names("/etc/passwd")
+	users, err := t.names(passwdFile)
+	if err != nil {
+		return err
+	}
 	var all []socket
 	for _, protocol := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		some, err := sockets(protocol, users)

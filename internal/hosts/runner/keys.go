@@ -1,12 +1,15 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // KindAuthorizedKey is the kind of keys that let users in.
@@ -98,7 +101,7 @@ func keysOf(home string) string {
 }
 
 func readKeys(t *tree, of *selection, tell func(AuthorizedKey), unread func(string, error)) error {
-	all, err := t.entries("/etc/passwd", 7)
+	all, err := t.accounts(passwdFile)
 	if err != nil {
 		return err
 	}
@@ -107,6 +110,11 @@ func readKeys(t *tree, of *selection, tell func(AuthorizedKey), unread func(stri
 	for name := range of.names {
 		user, _, _ := strings.Cut(name, "/")
 		asked[user] = true
+	}
+	for user, why := range t.halves(passwdFile, all) {
+		if asked[user] || of.has("", user) {
+			unread(user, why)
+		}
 	}
 	seen := map[string]bool{}
 	for _, f := range all {
@@ -119,6 +127,13 @@ func readKeys(t *tree, of *selection, tell func(AuthorizedKey), unread func(stri
 		if uid, _ := strconv.ParseInt(f[2], 10, 64); codeOf(err) == Refused && uid != 0 && uid < first {
 			continue // a user such as bin, whose home is no home
 		}
+		if err == nil && text == "" && asked[user] {
+			err = t.atHome(user, f[5])
+		}
+		if codeOf(err) == Unmounted {
+			unread(user, err) // all keys of the user
+			continue
+		}
 		if err != nil {
 			// What keys of the user's there are is unknown then, and not only one.
 			return err
@@ -130,6 +145,16 @@ func readKeys(t *tree, of *selection, tell func(AuthorizedKey), unread func(stri
 				tell(*k)
 			}
 		}
+	}
+	return nil
+}
+
+// atHome fails if the home of a user is not there: whether there are keys in it is unknown then. (Many users of the
+// system never have one. So this is asked of those alone of whom a key is asked for.)
+func (t *tree) atHome(user, home string) error {
+	if _, err := t.stat(home); codeOf(err) == NoParent || errors.Is(err, unix.ENOENT) {
+		return &Failure{Unmounted, fmt.Sprintf("user %s has no home %s: which keys it has is unknown, and nothing is "+
+			"changed of them. Mount it or make it, or take away the user", user, home)}
 	}
 	return nil
 }
@@ -151,7 +176,7 @@ func changeKey(t *tree, have, want *AuthorizedKey) error {
 		return &Failure{Refused, fmt.Sprintf("%.60q is no public key: it is two words, such as ssh-ed25519 "+
 			"AAAA…", of.Key)}
 	}
-	all, err := t.entries("/etc/passwd", 7)
+	all, err := t.accounts(passwdFile)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,9 @@ type lister struct {
 	*reader
 	seen  map[string]bool // what has been told, by path
 	count int
-	tell  func(Entry) error
+	// missing are the mount points at which nothing is mounted, although something is to be.
+	missing map[string]bool
+	tell    func(Entry) error
 }
 
 // list tells of all that the patterns name, without the contents of what the patterns of secrets name. It fails if that
@@ -22,9 +24,22 @@ type lister struct {
 func (t *tree) list(patterns, secrets []string, tell func(Entry) error) error {
 	l := &lister{reader: t.reader(), seen: map[string]bool{}, tell: tell}
 	l.secrets = secrets
+	unknown := l.nameless
+	if unknown == nil {
+		unknown = t.unmounted("/") // the root itself
+	}
+	if unknown == nil {
+		l.missing, unknown = t.unmountedBelow()
+	}
 	for _, pattern := range patterns {
 		if err := CheckPath(pattern); err != nil {
 			return err
+		}
+		if unknown != nil {
+			if err := l.unread(pattern, unknown); err != nil {
+				return err
+			}
+			continue
 		}
 		fd, err := openat(t.fd, ".", search|unix.O_DIRECTORY, 0)
 		if err != nil {
@@ -80,6 +95,9 @@ func (l *lister) visit(dir int, name, at string, rest []string, tell bool) error
 	if l.count++; l.count > 4*maxFiles {
 		return &Failure{TooLarge, fmt.Sprintf("the patterns have more than %d files looked at: narrow them",
 			4*maxFiles)}
+	}
+	if l.missing[path] {
+		return l.unread(strings.Join(append([]string{path}, rest...), "/"), l.unmounted(path))
 	}
 	if tell && !l.seen[path] {
 		l.seen[path] = true

@@ -298,7 +298,7 @@ func (t *tree) mount(m *Mount, again bool) error {
 // mountable makes sure that a mount point is a directory, and that none but root could put something else in its place
 // meanwhile.
 func (t *tree) mountable(point string) error {
-	dir, last, err := t.parent(point)
+	dir, last, err := t.descend(point)
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (t *tree) mountable(point string) error {
 		return &Failure{Refused, fmt.Sprintf("%q is no directory: nothing is mounted there", point)}
 	}
 	for at := path.Dir(point); at != "/"; at = path.Dir(at) {
-		dir, last, err := t.parent(at)
+		dir, last, err := t.descend(at)
 		if err != nil {
 			return err
 		}

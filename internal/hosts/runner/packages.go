@@ -37,6 +37,8 @@ type Package struct {
 	// be those of two versions, so that it can only be installed again (reinst-required).
 	state string
 	torn  bool
+	// lost says that its files are there, and that dpkg does not know of it.
+	lost bool
 	// Of rpm alone: all versions that are there, whether dnf keeps several, and when it was installed, in seconds of
 	// Unix.
 	versions  []string
@@ -198,6 +200,8 @@ func readPackages(t *tree, of *selection, tell func(Package), unread func(string
 		case !of.has(name, name):
 		case !packageName.MatchString(name):
 			unread(name, &Failure{Refused, fmt.Sprintf("%q is no name of a package", name)})
+		case p.lost:
+			unread(name, isLost(name))
 		case !*p.Configured && busy != 0:
 			unread(name, &Failure{Changing, fmt.Sprintf("process %d is at work with package %s", busy, name)})
 		default:

@@ -128,6 +128,10 @@ func (t *tree) do(r *Request, last *Answer, answer func(Answer) error) error {
 	}
 	switch r.Verb {
 	case Hello:
+		// Whoever it says it is without what is to be mounted there, it is not.
+		if err := t.unmounted("/"); err != nil {
+			return err
+		}
 		last.Host = t.host()
 		return nil
 	case Look:
@@ -202,6 +206,9 @@ func (t *tree) check(r *Request, tell func(Entry) error) error {
 }
 
 func (r *reader) at(path string) (*Entry, error) {
+	if r.nameless != nil {
+		return nil, r.nameless
+	}
 	dir, last, err := r.parent(path)
 	if err != nil {
 		return nil, err

@@ -83,8 +83,21 @@ func statAt(dir int, name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// parent opens the directory that a path's last name is in. No component of it may be a symbolic link.
+// parent opens the directory that a path's last name is in. No component of it may be a symbolic link, and what is to
+// be mounted on the way has to be: while the directory is open, it stays so.
 func (t *tree) parent(name string) (fd int, last string, err error) {
+	fd, last, err = t.descend(name)
+	if missing := t.unmounted(name); missing != nil && codeOf(err) != Refused {
+		if err == nil {
+			_ = unix.Close(fd)
+		}
+		return -1, "", missing
+	}
+	return fd, last, err
+}
+
+// descend opens the directory that a path's last name is in, whatever is mounted there.
+func (t *tree) descend(name string) (fd int, last string, err error) {
 	if err := CheckPath(name); err != nil {
 		return -1, "", err
 	}
@@ -141,7 +154,8 @@ func kindOf(st *unix.Stat_t) string {
 type reader struct {
 	*tree
 	users, groups map[uint32]string
-	sent          int // bytes of contents
+	nameless      error // why the names of users and groups are not known; nil: they are
+	sent          int   // bytes of contents
 	secrets       []string
 }
 
@@ -151,22 +165,25 @@ func (r *reader) isSecret(path string) bool {
 }
 
 func (t *tree) reader() *reader {
-	return &reader{tree: t, users: t.names("/etc/passwd"), groups: t.names("/etc/group")}
+	users, err := t.names(passwdFile)
+	groups, err2 := t.names(groupFile)
+	return &reader{tree: t, users: users, groups: groups, nameless: errors.Join(err, err2)}
 }
 
-// names reads the names of users or groups, passwd(5) and group(5); none if there is no such file.
-func (t *tree) names(file string) map[uint32]string {
+// names reads the names of users or groups, passwd(5) and group(5); none if there is no such file, as below a root that
+// is no machine's. It fails if the file is empty or changes all the time: all files would seem to change their owners.
+func (t *tree) names(file string) (map[uint32]string, error) {
 	names := map[uint32]string{}
-	fd, last, err := t.parent(file)
-	if err != nil {
-		return names
+	if _, err := t.stat(file); codeOf(err) == Unmounted {
+		return names, err
+	} else if err != nil {
+		return names, nil
 	}
-	defer unix.Close(fd)
-	text, _, err := readFile(fd, last, 8<<20)
-	if err != nil {
-		return names
+	text, err := t.text(file, maxAccounts)
+	if codeOf(err) == Refused || codeOf(err) == TooLarge {
+		return names, nil
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), ":")
 		if len(fields) < 3 || fields[0] == "" {
 			continue
@@ -175,7 +192,10 @@ func (t *tree) names(file string) map[uint32]string {
 			names[uint32(id)] = fields[0]
 		}
 	}
-	return names
+	if err == nil && len(names) == 0 {
+		_, err = t.accounts(file)
+	}
+	return names, err
 }
 
 func named(names map[uint32]string, id uint32) string {

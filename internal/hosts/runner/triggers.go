@@ -182,6 +182,9 @@ func (r *unitReader) triggered(name string, triggers []string) (map[string]strin
 	}
 	for of, p := range r.all {
 		if slices.ContainsFunc(packages, func(pattern string) bool { return MatchesName(pattern, of) }) {
+			if p.lost {
+				return nil, isLost(of)
+			}
 			all["package:"+of] = p.Version
 		}
 	}

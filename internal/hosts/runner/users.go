@@ -112,6 +112,47 @@ func (t *tree) entries(file string, least int) ([][]string, error) {
 	return all, nil
 }
 
+// Where accounts are, and the files that have a line for each of them, too: passwd(5), shadow(5), group(5), gshadow(5).
+const (
+	passwdFile = "/etc/passwd"
+	groupFile  = "/etc/group"
+)
+
+var shadowOf = map[string]string{passwdFile: "/etc/shadow", groupFile: "/etc/gshadow"}
+
+// accounts returns the fields of each line of /etc/passwd or /etc/group. It fails if there is none, for no host is
+// without: the file has been emptied, or is missing.
+func (t *tree) accounts(file string) ([][]string, error) {
+	least := map[string]int{passwdFile: 7, groupFile: 4}[file]
+	all, err := t.entries(file, least)
+	if err == nil && len(all) == 0 {
+		err = &Failure{Unspecified, fmt.Sprintf("%s has no line, and no host is without: it is missing or was "+
+			"emptied. What it had last is in %s-", file, file)}
+	}
+	return all, err
+}
+
+// halves returns the names that have a line in the shadow of a file and none in the file itself: that has been cut off,
+// or somebody is just changing both. There are none if the login may not look.
+func (t *tree) halves(file string, all [][]string) map[string]error {
+	shadow, err := t.entries(shadowOf[file], 2)
+	if err != nil {
+		return nil
+	}
+	known := make(map[string]bool, len(all))
+	for _, f := range all {
+		known[f[0]] = true
+	}
+	halves := map[string]error{}
+	for _, f := range shadow {
+		if !known[f[0]] {
+			halves[f[0]] = &Failure{Unspecified, fmt.Sprintf("%s has a line in %s and none in %s: whether it is there "+
+				"is unknown. Put the line back, or take away the other (pwck, grpck)", f[0], shadowOf[file], file)}
+		}
+	}
+	return halves
+}
+
 // first returns the first number that is not the system's: UID_MIN or GID_MIN of login.defs(5).
 func (t *tree) first(setting string) int64 {
 	text, err := t.text("/etc/login.defs", 1<<20)
@@ -145,11 +186,20 @@ func (t *tree) expired() map[string]bool {
 }
 
 func readUsers(t *tree, of *selection, tell func(User), unread func(string, error)) error {
-	all, err := t.entries("/etc/passwd", 7)
+	all, err := t.accounts(passwdFile)
 	if err != nil {
 		return err
 	}
-	groups, expired, first := t.names("/etc/group"), t.expired(), t.first("UID_MIN")
+	groups, err := t.names(groupFile)
+	if err != nil {
+		return err
+	}
+	for name, why := range t.halves(passwdFile, all) {
+		if of.has(name, name) {
+			unread(name, why)
+		}
+	}
+	expired, first := t.expired(), t.first("UID_MIN")
 	seen := map[string]bool{}
 	for _, f := range all {
 		if !of.has(f[0], f[0]) || seen[f[0]] {
@@ -174,9 +224,14 @@ func readUsers(t *tree, of *selection, tell func(User), unread func(string, erro
 }
 
 func readGroups(t *tree, of *selection, tell func(Group), unread func(string, error)) error {
-	all, err := t.entries("/etc/group", 4)
+	all, err := t.accounts(groupFile)
 	if err != nil {
 		return err
+	}
+	for name, why := range t.halves(groupFile, all) {
+		if of.has(name, name) {
+			unread(name, why)
+		}
 	}
 	first := t.first("GID_MIN")
 	seen := map[string]bool{}
@@ -215,7 +270,7 @@ func (t *tree) logins() map[string]bool {
 		numbers[by] = true
 	}
 	names := map[string]bool{}
-	all, err := t.entries("/etc/passwd", 7)
+	all, err := t.accounts(passwdFile)
 	if err != nil {
 		return names
 	}

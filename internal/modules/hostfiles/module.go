@@ -44,9 +44,9 @@ var table = hosts.NamedTable(modules.Table{ // two cannot have one path
 		{Name: columnPath, Type: modules.TypeText, Required: true, Identity: true, CreateOnly: true,
 			Check: `path ~ '^(/[^/]+)+$' AND path !~ '/\.\.?(/|$)' AND octet_length(path) <= 4096`,
 			Doc:   "Its absolute path. No directory on the way may be a symbolic link."},
-		{Name: columnKind, Type: modules.TypeText, Required: true, CreateOnly: true, Default: "'file'",
-			Enum: []string{runner.File, runner.Directory, runner.Link},
-			Doc:  "What it is: file, directory or link, which is symbolic."},
+		{Name: columnKind, Type: modules.TypeText, Required: true, CreateOnly: true, Incarnation: true,
+			Default: "'file'", Enum: []string{runner.File, runner.Directory, runner.Link},
+			Doc: "What it is: file, directory or link, which is symbolic."},
 		{Name: columnContent, Type: modules.TypeText, OptionalComputed: true,
 			Check: "octet_length(content) <= " + strconv.Itoa(runner.MaxContent),
 			Doc: "The text of a file; NULL of one that is no text of UTF-8 (bytes), is longer than 256 KiB, or is " +

@@ -98,7 +98,7 @@ BEGIN
         IF held > 0 THEN
             RAISE EXCEPTION '% records of % are in no scope of % without %', held, k.table_name, OLD.account, OLD.pattern
                 USING ERRCODE = '23503', TABLE = 'host_scope',
-                      HINT = format('Let go of them first. What they stand for stays on the host: SELECT iasql_forget(%L, id) FROM %I WHERE account = %L.', k.table_name, k.table_name, OLD.account);
+                      HINT = format('Insert the scope that is to name them before you delete this one, or let go of them. What they stand for stays on the host: SELECT iasql_forget(%L, id) FROM %I WHERE account = %L.', k.table_name, k.table_name, OLD.account);
         END IF;
     END LOOP;
     RETURN NULL;
