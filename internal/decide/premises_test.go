@@ -202,8 +202,8 @@ func TestDecideIncarnation(t *testing.T) {
 	}
 }
 
-// TestDecideIncarnationWritten: a user who writes such a column, as the kind of a file, means the object that had the old
-// value, also once it has the new one.
+// TestDecideIncarnationWritten: a user who writes such a column, as the kind of a file, means the object that had the
+// old value, also once it has the new one.
 func TestDecideIncarnationWritten(t *testing.T) {
 	file := *widget
 	file.Columns = append(slices.Clone(widget.Columns),

@@ -264,8 +264,8 @@ const recentStatement = `
 	SELECT id, table_name, coalesce(record_id, 0), kind, account, region, coalesce(key, ''), columns, up_to, result, elapsed
 	FROM (
 		SELECT * FROM public.iasql_operations
-		WHERE account = $1 AND elapsed >= $3 AND elapsed > $2::double precision - $4::double precision AND elapsed < 'Infinity'
-		  AND result = 'ok'
+		WHERE account = $1 AND elapsed >= $3 AND elapsed > $2::double precision - $4::double precision
+		  AND elapsed < 'Infinity' AND result = 'ok'
 		UNION ALL
 		SELECT * FROM public.iasql_operations
 		WHERE account = $1 AND elapsed > $2 - $4 AND elapsed < 'Infinity'

@@ -58,8 +58,8 @@ type Subjects interface {
 	// that neither exists nor has anything pending is left out.
 	Load(ctx context.Context, table *modules.Table, ids []int64) ([]*decide.Subject, error)
 	// Found returns those of the records of which an INSERT was settled within the
-	// consistency window: engines had found their objects in the cloud. What an engine
-	// inserts itself is settled at once.
+	// window, which is the consistency window of their account: engines had found their
+	// objects in the cloud. What an engine inserts itself is settled at once.
 	Found(ctx context.Context, table *modules.Table, ids []int64, window time.Duration) ([]int64, error)
 	// Creations returns how many calls to create objects the intent log has for each of the records, of those that the
 	// cloud took, and whose end is known, well or not: a call that it refused at once leaves the token for the
@@ -92,8 +92,9 @@ type IntentLog interface {
 	// Intents returns two things of the log.
 	//
 	// The recent ones are the calls by which this and other engines have changed the
-	// account's objects within the consistency window of its [Settings], or may have,
-	// of objects of a known key; each entry of the log by itself, oldest first.
+	// account's objects within the window, which is the consistency window of its
+	// [Settings], or may have, of objects of a known key; each entry of the log by
+	// itself, oldest first.
 	//
 	// Those in doubt are the intents whose end is not known: the engine died, or the
 	// answer was lost. Calls of one kind for one record are one operation if they
